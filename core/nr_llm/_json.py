@@ -1,0 +1,154 @@
+"""
+The one JSON encoder: whatever passes it can be stored, streamed and sent, since every sink uses it too.
+
+Two encoders that differ in one flag are how a value accepted at the seam crashes a sink later.  So `json.dumps`
+appears here and nowhere else, non-finite numbers are refused (they are no JSON), and text is made valid
+Unicode first (a lone surrogate cannot be encoded).
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from typing import TypeAlias, Union
+
+from nr_llm.errors import InvalidValueError, MalformedJsonError
+
+JSON: TypeAlias = Union[None, bool, int, float, str, list["JSON"], dict[str, "JSON"]]
+"""A JSON value: what `decode` gives and `encode` takes."""
+
+MAX_DEPTH = 64
+"""Nesting a JSON value may have: below every sink's own limit, with room to wrap it (the reference system's figure)."""
+
+_encoder = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+
+
+def encode(value: object) -> str:
+    """
+    Encode a JSON value compactly, non-ASCII as it is.
+
+    Raises:
+        InvalidValueError: The value is no JSON value (non-finite number, foreign type, cycle, too deep).
+    """
+    try:
+        return _encoder.encode(value)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InvalidValueError(f"not encodable as JSON: {error}") from error
+
+
+def encode_bytes(value: object) -> bytes:
+    """
+    Encode a JSON value as UTF-8; lone surrogates become U+FFFD.
+
+    Raises:
+        InvalidValueError: As `encode`.
+    """
+    return valid_text(encode(value)).encode()
+
+
+def decode(text: str | bytes) -> JSON:
+    """
+    Decode one JSON document; raw control characters inside strings are tolerated, since models write them.
+
+    Raises:
+        MalformedJsonError: The text is no JSON, holds NaN or Infinity, is not UTF-8, or nests too deeply.
+    """
+    try:
+        value: JSON = json.loads(text, strict=False, parse_constant=_refuse_constant)
+    except (ValueError, RecursionError) as error:
+        raise MalformedJsonError(f"not JSON: {error}") from error
+    return value
+
+
+def _refuse_constant(name: str) -> JSON:
+    raise ValueError(f"{name} is no JSON number")
+
+
+def valid_text(text: str) -> str:
+    """Return `text` with each lone surrogate replaced by U+FFFD; the same object when there is none."""
+    if text.isascii():
+        return text
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
+
+
+def copy_json(value: object, *, path: str = "") -> JSON:
+    """
+    Copy a JSON value deeply and check it on the way.
+
+    Mappings become `dict`, lists and tuples `list`, text is made valid Unicode.
+
+    Args:
+        value: The value to copy.
+        path: Where the value sits, for the error message.
+
+    Raises:
+        InvalidValueError: A key that is no string, a non-finite number, a foreign type, or nesting beyond 64.
+    """
+    try:
+        return _copy(value, MAX_DEPTH)
+    except _BadValue as bad:
+        raise InvalidValueError(bad.rule, path=path + "".join(reversed(bad.steps)) if path else bad.where()) from None
+
+
+class _BadValue(Exception):
+    """Carries a fault up to the root, gathering the path on the way, so that good values pay nothing for it."""
+
+    def __init__(self, rule: str) -> None:
+        self.rule = rule
+        self.steps: list[str] = []
+
+    def where(self) -> str:
+        return "".join(reversed(self.steps)).removeprefix(".")
+
+
+def _copy(value: object, depth: int) -> JSON:
+    if isinstance(value, str):
+        return valid_text(str(value))
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, int):
+        return int(value)
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            raise _BadValue(f"{value} is no JSON number")
+        return float(value)
+    if isinstance(value, (Mapping, list, tuple)) and depth == 0:
+        raise _BadValue(f"nested deeper than {MAX_DEPTH} levels")
+    if isinstance(value, Mapping):
+        return {_key(key): _item(item, depth, key) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_item(item, depth, i) for i, item in enumerate(value)]
+    raise _BadValue(f"a {type(value).__name__} is no JSON value")
+
+
+def _item(value: object, depth: int, step: str | int) -> JSON:
+    try:
+        return _copy(value, depth - 1)
+    except _BadValue as bad:
+        bad.steps.append(f"[{step}]" if isinstance(step, int) else f".{step}")
+        raise
+
+
+def _key(key: object) -> str:
+    if not isinstance(key, str):
+        raise _BadValue(f"key {key!r} is no string")
+    return valid_text(key)
+
+
+def copy_object(value: object, *, path: str = "") -> dict[str, JSON]:
+    """
+    Copy a JSON object deeply, as `copy_json`.
+
+    Raises:
+        InvalidValueError: As `copy_json`, or the value is no mapping.
+    """
+    if not isinstance(value, Mapping):
+        raise InvalidValueError(f"must be a mapping, not a {type(value).__name__}", path=path)
+    copied = copy_json(value, path=path)
+    assert isinstance(copied, dict)
+    return copied

@@ -1,0 +1,82 @@
+"""What a caller may set for a model call."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import attrs
+
+from nr_llm._json import JSON, copy_object
+from nr_llm.errors import InvalidValueError
+
+
+def between(low: float, high: float) -> Any:
+    """Return a validator: None, or a number from `low` to `high`."""
+
+    def check(_: object, field: attrs.Attribute[Any], value: float | None) -> None:
+        if value is None:
+            return
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or not low <= value <= high:
+            raise InvalidValueError(f"{value!r} is not between {low} and {high}", path=field.name)
+
+    return check
+
+
+def at_least(low: int) -> Any:
+    """Return a validator: None, or a number not below `low`."""
+
+    def check(_: object, field: attrs.Attribute[Any], value: float | None) -> None:
+        if value is None:
+            return
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or not value >= low:
+            raise InvalidValueError(f"{value!r} is not {low} or more", path=field.name)
+
+    return check
+
+
+def _object(name: str) -> Any:
+    return lambda value: copy_object(value, path=name) if value is not None else None
+
+
+def _words(value: object) -> tuple[str, ...]:
+    return (value,) if isinstance(value, str) else tuple(value)  # type: ignore[arg-type]
+
+
+@attrs.frozen(kw_only=True)
+class Options:
+    """
+    Settings of a model call; None leaves a setting to the provider and is not sent.
+
+    Args:
+        temperature: 0 to 2.
+        max_tokens: Most tokens to write, above 0.
+        top_p: 0 to 1.
+        stop: Texts at which the model stops.
+        seed: For providers that can repeat themselves.
+        frequency_penalty: -2 to 2.
+        presence_penalty: -2 to 2.
+        tool_choice: ``auto``, ``none``, ``required``, or the name of the one tool to call.
+        parallel_tool_calls: Whether one turn may hold several calls.
+        reasoning_effort: The provider's word, such as ``low``.
+        response_schema: JSON Schema the answer has to match.
+        extra: Raw fields of the request body, by the provider's own names.
+
+    Raises:
+        InvalidValueError: A setting is out of its range.
+    """
+
+    __hash__ = None  # type: ignore[assignment]  # holds mappings
+
+    temperature: float | None = attrs.field(default=None, validator=between(0, 2))
+    max_tokens: int | None = attrs.field(default=None, validator=at_least(1))
+    top_p: float | None = attrs.field(default=None, validator=between(0, 1))
+    stop: tuple[str, ...] = attrs.field(default=(), converter=_words)
+    seed: int | None = None
+    frequency_penalty: float | None = attrs.field(default=None, validator=between(-2, 2))
+    presence_penalty: float | None = attrs.field(default=None, validator=between(-2, 2))
+    tool_choice: str | None = None
+    parallel_tool_calls: bool | None = None
+    reasoning_effort: str | None = None
+    response_schema: Mapping[str, JSON] | None = attrs.field(default=None, converter=_object("response_schema"))
+    extra: Mapping[str, JSON] = attrs.field(factory=dict, converter=_object("extra"))

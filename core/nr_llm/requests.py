@@ -1,0 +1,48 @@
+"""What a provider is asked: one request in the same form for every service."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+import attrs
+
+from nr_llm.messages import ChatMessage
+from nr_llm.options import Options
+from nr_llm.specs import ToolSpec
+
+
+class TextStage(Protocol):
+    """A filter over streamed text: it may hold text back, `finish` gives the rest."""
+
+    def feed(self, text: str) -> str:
+        """Take a piece and return what may go on."""
+
+    def finish(self) -> str:
+        """Return what was held back."""
+
+
+@attrs.frozen(kw_only=True)
+class CompletionRequest:
+    """
+    One request to a model, in the same form for every provider.
+
+    Attributes:
+        model: The model's name as the provider knows it, without the provider's prefix.
+        messages: The conversation.
+        tools: The tools on offer; empty for none.
+        options: What the caller set.
+        stages: Makers of text filters; middleware appends, an inner one's filter runs first.
+        stream: Whether the answer is streamed.
+        run_id: The run this belongs to.
+    """
+
+    __hash__ = None  # type: ignore[assignment]  # holds messages
+
+    model: str
+    messages: tuple[ChatMessage, ...] = attrs.field(converter=tuple)
+    tools: tuple[ToolSpec, ...] = attrs.field(default=(), converter=tuple)
+    options: Options = attrs.field(factory=Options)
+    stages: tuple[Callable[[], TextStage], ...] = ()
+    stream: bool = False
+    run_id: str = ""

@@ -1,0 +1,296 @@
+"""A tool as a value: a function, what a model is told about it, and how it may be run."""
+
+from __future__ import annotations
+
+import logging
+import uuid
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from enum import StrEnum
+from typing import Any, Protocol, TypeAlias, overload, runtime_checkable
+
+import attrs
+
+from nr_llm._json import JSON, copy_json
+from nr_llm.actors import Actor
+from nr_llm.cancellation import Cancellation
+from nr_llm.errors import ConfigurationError, InvalidSchemaError, InvalidValueError, RunCancelledError
+from nr_llm.specs import ToolSpec, check_tool_name
+
+DEFAULT_TIMEOUT = 60.0
+"""Seconds a tool may take unless it says otherwise: longer than any read should, shorter than a person waits."""
+
+Structure: TypeAlias = Callable[[Mapping[str, JSON]], dict[str, Any]]
+"""Checks decoded arguments and returns the keyword arguments of the function, or raises `ArgumentsError`."""
+
+
+class ToolEffect(StrEnum):
+    """What running a tool changes."""
+
+    READ = "read"
+    IDEMPOTENT_WRITE = "idempotent_write"
+    WRITE = "write"
+
+
+def _no_secret(alias: str) -> str:
+    raise ConfigurationError(f"This run has no secret named {alias!r}.", remedy="Pass it to the Runtime as secrets={...}.")
+
+
+def _no_progress(message: str) -> None:
+    return None
+
+
+@attrs.frozen(kw_only=True, eq=False)
+class ToolContext:
+    """
+    What a tool may know of the run it works in; a parameter annotated with this class receives it.
+
+    Attributes:
+        run_id: The run.
+        call_id: The call, as the model named it.
+        tool: The tool's name.
+        actor: On whose behalf the run acts, or None.
+        deps: Whatever the host passed as `deps`.
+        deadline: `time.monotonic()` value at which the call times out, or None.
+        cancelled: Thrown when the run is cancelled or the call timed out.
+        idempotency_key: The same for every attempt at this call, different for every other call.
+        log: A logger that names run, call and tool.
+    """
+
+    run_id: str = ""
+    call_id: str = ""
+    tool: str = ""
+    actor: Actor | None = None
+    deps: Any = None
+    deadline: float | None = None
+    cancelled: Cancellation = attrs.field(factory=Cancellation)
+    idempotency_key: str = attrs.field(factory=lambda: uuid.uuid4().hex)
+    log: logging.Logger = attrs.field(factory=lambda: logging.getLogger("nr_llm.tools"), repr=False)
+    secret_of: Callable[[str], str] = attrs.field(default=_no_secret, repr=False)
+    report: Callable[[str], None] = attrs.field(default=_no_progress, repr=False)
+
+    def secret(self, alias: str) -> str:
+        """
+        Return the secret the host registered as `alias`; from then on it is masked wherever it appears.
+
+        Raises:
+            ConfigurationError: There is none.
+        """
+        return self.secret_of(alias)
+
+    def progress(self, message: str) -> None:
+        """Tell whoever watches the run live; never stored, never sent to a model."""
+        self.report(message)
+
+    def raise_if_cancelled(self) -> None:
+        """
+        Stop here if the run no longer waits for this call.
+
+        Raises:
+            RunCancelledError: The run was cancelled or the call timed out.
+        """
+        if self.cancelled.cancelled:
+            raise RunCancelledError(f"{self.tool or 'the tool'}: {self.cancelled.reason}")
+
+
+def _examples(value: Iterable[Mapping[str, Any]]) -> tuple[Any, ...]:
+    return tuple(copy_json(example, path=f"examples[{i}]") for i, example in enumerate(value))
+
+
+def _positive(_: object, field: attrs.Attribute[Any], value: float | None) -> None:
+    if value is not None and not value > 0:
+        raise InvalidValueError(f"{value!r} is not above 0; use None for no bound", path=field.name)
+
+
+@attrs.frozen(kw_only=True, eq=False)
+class Tool:
+    """
+    A tool; make one with `tool` from a function or with `Tool.from_schema` from a JSON Schema.
+
+    Attributes:
+        name: What the model calls it.
+        description: What the model is told.
+        parameters: JSON Schema of the arguments.
+        function: What runs, with keyword arguments.
+        structure: Turns decoded arguments into those keyword arguments, or refuses them.
+        context: The parameter that receives the `ToolContext`, or None.
+        effect: What running it changes; a write is run alone and, unless told otherwise, needs an approval.
+        timeout: Seconds it may take, or None.
+        concurrency: How many calls may run at once in this process, or None.
+        exclusive: Whether it runs alone in its turn although it is a read.
+        approval: Whether a person has to approve each call; None means: if it writes.
+        group: Name of the group ``@group`` it is chosen by; may be empty.
+        enabled: Whether it is offered without being named.
+        admin_only: Whether it is open to administrators only.
+        remote: Whether it works elsewhere; such calls have a budget of their own.
+        result_bytes: Bytes of its content, if fewer than the run's bound.
+        examples: Arguments that show its use, for small models.
+        strict: Whether providers shall enforce the schema.
+    """
+
+    name: str = attrs.field(converter=check_tool_name)
+    description: str
+    parameters: Mapping[str, JSON] = attrs.field(repr=False)
+    function: Callable[..., Any]
+    structure: Structure = attrs.field(repr=False)
+    context: str | None = None
+    effect: ToolEffect = attrs.field(default=ToolEffect.READ, converter=ToolEffect)
+    timeout: float | None = attrs.field(default=DEFAULT_TIMEOUT, validator=_positive)
+    concurrency: int | None = attrs.field(default=None, validator=_positive)
+    exclusive: bool = False
+    approval: bool | None = None
+    group: str = ""
+    enabled: bool = True
+    admin_only: bool = False
+    remote: bool = False
+    result_bytes: int | None = attrs.field(default=None, validator=_positive)
+    examples: tuple[Mapping[str, JSON], ...] = attrs.field(default=(), converter=_examples)
+    strict: bool | None = None
+    spec: ToolSpec = attrs.field(init=False, repr=False)
+
+    def __attrs_post_init__(self) -> None:
+        parameters = dict(self.parameters)
+        if self.examples:
+            parameters["examples"] = list(self.examples)
+        object.__setattr__(self, "spec", ToolSpec(self.name, self.description, parameters, strict=self.strict))
+
+    @classmethod
+    def from_schema(
+        cls,
+        name: str,
+        description: str,
+        parameters: Mapping[str, Any],
+        function: Callable[..., Any],
+        *,
+        context: str | None = None,
+        **settings: Any,
+    ) -> Tool:
+        """
+        Return a tool whose arguments are described by a JSON Schema instead of a signature.
+
+        Arguments are validated against the schema and passed as keywords, as decoded.
+
+        Args:
+            name: What the model calls it.
+            description: What the model is told.
+            parameters: JSON Schema of an object; remote references are refused.
+            function: Takes the arguments as keywords.
+            context: The parameter of `function` that receives the `ToolContext`, if any.
+            **settings: Further attributes of `Tool`.
+
+        Raises:
+            InvalidSchemaError: The schema cannot be used.
+        """
+        from nr_llm._schema import compile_schema
+
+        structure = compile_schema(parameters)
+        return cls(
+            name=name,
+            description=description,
+            parameters=parameters,
+            function=function,
+            structure=structure,
+            context=context,
+            **settings,
+        )
+
+    @classmethod
+    def from_function(
+        cls, function: Callable[..., Any], *, name: str | None = None, description: str | None = None, **settings: Any
+    ) -> Tool:
+        """
+        Return a tool for a function with a typed signature; what the decorator `tool` does.
+
+        Raises:
+            InvalidSchemaError: A parameter is untyped or of a type no schema can say; the text names the fix.
+        """
+        from nr_llm._schema import signature_of
+
+        signature = signature_of(function)
+        return cls(
+            name=name or _function_name(function),
+            description=signature.description if description is None else description,
+            parameters=signature.parameters,
+            function=function,
+            structure=signature.structure,
+            context=signature.context,
+            **settings,
+        )
+
+    @property
+    def writes(self) -> bool:
+        """Whether running it changes something."""
+        return self.effect is not ToolEffect.READ
+
+    @property
+    def alone(self) -> bool:
+        """Whether it is run by itself in its turn."""
+        return self.exclusive or self.writes
+
+    @property
+    def needs_approval(self) -> bool:
+        """Whether a person has to approve each call."""
+        return self.writes if self.approval is None else self.approval
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Call the function itself: nothing is checked, bounded or recorded."""
+        return self.function(*args, **kwargs)
+
+
+def _function_name(function: Callable[..., Any]) -> str:
+    name = getattr(function, "__name__", None) or getattr(getattr(function, "func", None), "__name__", "")
+    if not name or name == "<lambda>":
+        raise InvalidSchemaError("the function has no name; pass name='...'", path="name")
+    return str(name)
+
+
+@overload
+def tool(function: Callable[..., Any], /) -> Tool: ...
+
+
+@overload
+def tool(
+    *,
+    name: str | None = None,
+    description: str | None = None,
+    effect: ToolEffect | str = ToolEffect.READ,
+    timeout: float | None = DEFAULT_TIMEOUT,
+    concurrency: int | None = None,
+    exclusive: bool = False,
+    approval: bool | None = None,
+    group: str = "",
+    enabled: bool = True,
+    admin_only: bool = False,
+    remote: bool = False,
+    result_bytes: int | None = None,
+    examples: Sequence[Mapping[str, Any]] = (),
+    strict: bool | None = None,
+) -> Callable[[Callable[..., Any]], Tool]: ...
+
+
+def tool(function: Callable[..., Any] | None = None, /, **settings: Any) -> Any:
+    """
+    Make a tool of a function: ``@tool`` or ``@tool(timeout=5, effect="write")``.
+
+    Name, description and JSON Schema come from the function's name, docstring and type hints; the settings are
+    those of `Tool`.  The function returns `str` or `ToolResult`, directly or from ``async def``.
+
+    Raises:
+        InvalidSchemaError: The signature cannot be offered to a model; the text names the fix.
+    """
+    if function is not None:
+        return Tool.from_function(function)
+    return lambda function: Tool.from_function(function, **settings)
+
+
+@runtime_checkable
+class Toolset(Protocol):
+    """Tools that share something to open and close, such as a connection."""
+
+    def tools(self) -> Iterable[Tool]:
+        """Return the tools; called once, before `open`."""
+
+    def open(self) -> None:
+        """Called before the first call of one of the tools."""
+
+    def close(self) -> None:
+        """Called when the Runtime closes, if `open` was."""

@@ -1,0 +1,224 @@
+"""Holds every check in one place, so that people, CI and the README's test command run the same ones.
+
+`nox` runs the default sessions; `nox --list` names all. Environments are kept and refilled only when a requirement,
+a constraint or a member's `pyproject.toml` changes. Slow sessions come first, for those who run several at a time.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+from pathlib import Path
+
+import nox
+
+nox.needs_version = ">=2025.5.1"
+nox.options.default_venv_backend = "virtualenv"
+nox.options.reuse_venv = "yes"
+nox.options.error_on_missing_interpreters = False
+
+ROOT = Path(__file__).parent
+PYTHONS = ["3.11", "3.12", "3.13"]
+MEMBERS = [".", *sorted(f"plugins/{path.parent.name}" for path in ROOT.glob("plugins/*/pyproject.toml"))]
+SOURCES = os.pathsep.join(str(ROOT / ("core" if member == "." else member)) for member in MEMBERS)
+CONSTRAINTS = ("-c", "constraints.txt")
+EVERYTHING = ("-r", "requirements.txt", "-r", "requirements-dev.txt")
+CORE = ("-e", ".", "coverage", "hypothesis", "pytest")
+
+
+@nox.session(python=PYTHONS)
+def tests(session: nox.Session) -> None:
+    """Run every test with everything installed."""
+    install(session, *EVERYTHING)
+    session.run("pytest", *session.posargs)
+
+
+@nox.session
+def core(session: nox.Session) -> None:
+    """Run the core's tests with the core alone installed: they reach each of its lines and branches."""
+    install(session, *CORE)
+    session.run("coverage", "erase", env=coverage_file(session))
+    session.run("coverage", "run", "--branch", "-m", "pytest", "tests/core", env=coverage_file(session))
+    session.run("coverage", "combine", "--quiet", env=coverage_file(session))
+    session.run("coverage", "report", "--include=core/*", "--fail-under=100", env=coverage_file(session))
+
+
+@nox.session
+def types(session: nox.Session) -> None:
+    """Check all source with mypy, strictly."""
+    install(session, *EVERYTHING)
+    session.run("mypy", *session.posargs)
+
+
+@nox.session
+def build(session: nox.Session) -> None:
+    """Build each member as sdist and wheel, and use the wheels in an environment made by venv and pip alone."""
+    install(session, "build")
+    wheels = build_members(session, *MEMBERS)
+    python = clean_environment(session)
+    session.run(python, "-m", "pip", "install", "--quiet", *wheels, *CONSTRAINTS, external=True)
+    session.run(python, "-m", "pip", "check", external=True)
+    imports = "; ".join(f"import {wheel.name.split('-')[0]}" for wheel in map(Path, wheels))
+    session.run(python, "-I", "-c", imports, external=True)
+    session.run(str(Path(python).with_name("nr-llm")), "--version", external=True)
+    session.run(str(Path(python).with_name("nr-llm")), "plugins", "list", external=True)
+
+
+@nox.session
+def third_party(session: nox.Session) -> None:
+    """Install a stranger's package beside core and cli, call its tool and run its contract test."""
+    install(session, "build")
+    dice = ROOT / "tests/thirdparty/nr-llm-dice"
+    wheels = build_members(session, ".", "plugins/cli", str(dice))
+    python = clean_environment(session)
+    session.run(python, "-m", "pip", "install", "--quiet", *wheels, "pytest", *CONSTRAINTS, external=True)
+    call = ("tools", "call", "roll", "--json", '{"sides": 6}')
+    session.run(str(Path(python).with_name("nr-llm")), *call, external=True)
+    with session.chdir(session.create_tmp()):
+        session.run(python, "-m", "pytest", "-c", str(dice / "pyproject.toml"), str(dice / "tests"), external=True)
+
+
+@nox.session
+def lint(session: nox.Session) -> None:
+    """Check style and form."""
+    install(session, "ruff")
+    session.run("ruff", "check", ".")
+    session.run("ruff", "format", "--check", ".")
+
+
+@nox.session
+def imports(session: nox.Session) -> None:
+    """Hold the boundaries between modules and packages."""
+    install(session, "import-linter")
+    session.run("lint-imports", env={"PYTHONPATH": SOURCES})
+
+
+@nox.session
+def sizes(session: nox.Session) -> None:
+    """Print the largest modules and functions, and the medians."""
+    session.run("python", "tests/packaging/sizes.py", *session.posargs)
+
+
+@nox.session(default=False)
+def docs(session: nox.Session) -> None:
+    """Run what the documentation shows, and draft the changelog from its fragments."""
+    install(session, *EVERYTHING)
+    session.run("pytest", "tests/docs", *session.posargs)
+    session.run("towncrier", "build", "--draft")
+
+
+@nox.session(default=False)
+def coverage(session: nox.Session) -> None:
+    """Report what all tests together reach in core and plugins."""
+    install(session, *EVERYTHING)
+    session.run("coverage", "erase", env=coverage_file(session))
+    session.run("coverage", "run", "--branch", "-m", "pytest", *session.posargs, env=coverage_file(session))
+    session.run("coverage", "combine", "--quiet", env=coverage_file(session))
+    session.run("coverage", "report", env=coverage_file(session))
+    session.run("coverage", "report", "--include=core/*", "--fail-under=100", env=coverage_file(session))
+
+
+@nox.session(default=False)
+def oracles(session: nox.Session) -> None:
+    """Hold the requests that our codecs encode against the request types of the official SDKs."""
+    install(session, "-e", ".", "-e", "plugins/openai", "hypothesis", "pytest")
+    session.install("-r", str(shared_folder(session) / "oracles" / "requirements.txt"))
+    session.run("pytest", "tests/plugins/openai", *session.posargs)
+
+
+@nox.session(default=False)
+def local_eval(session: nox.Session) -> None:
+    """Ask the embedded model the evaluation's tasks and print its score; fetches the weights where they are absent."""
+    install(session, *EVERYTHING)
+    session.run("python", "tests/local_eval/evaluate.py", *session.posargs)
+
+
+@nox.session(default=False)
+def bench(session: nox.Session) -> None:
+    """Print the time of our loop beside the floors and peers of the shared benchmark."""
+    install(session, *EVERYTHING)
+    session.run("python", "tests/bench/run.py", *session.posargs)
+
+
+@nox.session(python=PYTHONS[0], default=False)
+def constraints(session: nox.Session) -> None:
+    """Choose the newest version of everything and write it to `constraints.txt` and to uv's table.
+
+    The floor's Python chooses, since what supports it supports newer ones too.
+    """
+    report = Path(session.create_tmp()) / "report.json"
+    options = ("--quiet", "--dry-run", "--ignore-installed", "--report", str(report))
+    session.run("python", "-m", "pip", "install", *options, *EVERYTHING)
+    metadata = [item["metadata"] for item in json.loads(report.read_text(encoding="utf-8"))["install"]]
+    pins = sorted(f"{canonical(each['name'])}=={each['version']}" for each in metadata if not is_member(each["name"]))
+    head = "# Written by `nox --session constraints`: exact versions of all that requirements*.txt bring.\n"
+    (ROOT / "constraints.txt").write_text(head + "\n".join(pins) + "\n", encoding="utf-8")
+    manifest = ROOT / "pyproject.toml"
+    table = "constraint-dependencies = [\n" + "".join(f'    "{pin}",\n' for pin in pins) + "]"
+    text = re.sub(r"constraint-dependencies = \[.*?\]", table, manifest.read_text(encoding="utf-8"), flags=re.DOTALL)
+    manifest.write_text(text, encoding="utf-8")
+
+
+def install(session: nox.Session, *requirements: str) -> None:
+    """Install under the constraints, unless the environment already holds just this.
+
+    Args:
+        session: The running session.
+        requirements: Arguments of `pip install`; editables are built with the session's own hatchling.
+    """
+    decisive = [*ROOT.glob("*.txt"), *(ROOT / member / "pyproject.toml" for member in MEMBERS)]
+    seen = hashlib.sha256(repr(requirements).encode())
+    for path in sorted(decisive):
+        seen.update(path.read_bytes())
+    stamp = Path(session.virtualenv.location) / "nr-llm-installed"
+    if stamp.is_file() and stamp.read_text(encoding="utf-8") == seen.hexdigest():
+        return
+    session.install("hatchling", *CONSTRAINTS)
+    session.install("--no-build-isolation", *requirements, *CONSTRAINTS)
+    stamp.write_text(seen.hexdigest(), encoding="utf-8")
+
+
+def build_members(session: nox.Session, *folders: str) -> list[str]:
+    """Build each folder's sdist, and its wheel from that sdist.
+
+    Returns:
+        The paths of the wheels.
+    """
+    target = Path(session.create_tmp()) / "dist"
+    for old in target.glob("*"):
+        old.unlink()
+    for folder in folders:
+        session.run("python", "-m", "build", "--no-isolation", "--outdir", str(target), folder, silent=True)
+    return sorted(map(str, target.glob("*.whl")))
+
+
+def clean_environment(session: nox.Session) -> str:
+    """Make an empty environment with the standard library's venv and return the path of its Python."""
+    folder = Path(session.create_tmp()) / "clean"
+    session.run("python", "-m", "venv", "--clear", str(folder))
+    return str(folder / ("Scripts" if os.name == "nt" else "bin") / "python")
+
+
+def coverage_file(session: nox.Session) -> dict[str, str]:
+    """Return the variable that keeps one session's measurements apart from another's."""
+    return {"COVERAGE_FILE": str(Path(session.create_tmp()).resolve() / ".coverage")}
+
+
+def shared_folder(session: nox.Session) -> Path:
+    """Return the folder of shared test material, or skip the session where there is none."""
+    folder = Path(os.environ.get("NR_LLM_SHARED") or ROOT.parent / "shared")
+    if not folder.is_dir():
+        session.skip(f"no shared test material at {folder}; set NR_LLM_SHARED to its folder")
+    return folder
+
+
+def canonical(name: str) -> str:
+    """Return a distribution's name in its normal form."""
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def is_member(name: str) -> bool:
+    """Say whether a distribution is one of this repository."""
+    return canonical(name) == "nr-llm" or canonical(name).startswith("nr-llm-")

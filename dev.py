@@ -1,4 +1,5 @@
-"""Makes a checkout usable with Python and pip alone: the README's two commands start here.
+"""
+Makes a checkout usable with Python and pip alone: the README's two commands start here.
 
     python3 dev.py run QUESTION     ask the embedded model, with the first-party tools at hand
     python3 dev.py test [SESSION]   run every check (or the named ones), two at a time
@@ -31,7 +32,8 @@ LANES = 2
 
 
 def main(arguments: list[str]) -> int:
-    """Do what the command line asks for.
+    """
+    Do what the command line asks for.
 
     Args:
         arguments: The words after the program's name.
@@ -50,7 +52,8 @@ def main(arguments: list[str]) -> int:
 
 
 def prepare(purpose: str, requirements: list[str]) -> None:
-    """Make `.venv` and install the requirements into it, unless that was done with the same files.
+    """
+    Make `.venv` and install the requirements into it, unless that was done with the same files.
 
     Args:
         purpose: Names the stamp that remembers what was installed.
@@ -113,7 +116,8 @@ def default_sessions() -> list[str]:
 
 
 def run_sessions(names: list[str]) -> int:
-    """Run nox sessions, a few at a time, and print each one's output when it ends.
+    """
+    Run nox sessions, a few at a time, and print each one's output when it ends.
 
     Args:
         names: Session names as `nox --list` shows them.
@@ -132,7 +136,8 @@ def run_sessions(names: list[str]) -> int:
 
 
 def run_session(name: str) -> tuple[str, int, float, str]:
-    """Run one nox session.
+    """
+    Run one nox session.
 
     Args:
         name: The session's name.

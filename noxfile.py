@@ -1,4 +1,5 @@
-"""Holds every check in one place, so that people, CI and the README's test command run the same ones.
+"""
+Holds every check in one place, so that people, CI and the README's test command run the same ones.
 
 `nox` runs the default sessions; `nox --list` names all. Environments are kept and refilled only when a requirement,
 a constraint or a member's `pyproject.toml` changes. Slow sessions come first, for those who run several at a time.
@@ -144,7 +145,8 @@ def bench(session: nox.Session) -> None:
 
 @nox.session(python=PYTHONS[0], default=False)
 def constraints(session: nox.Session) -> None:
-    """Choose the newest version of everything and write it to `constraints.txt` and to uv's table.
+    """
+    Choose the newest version of everything and write it to `constraints.txt` and to uv's table.
 
     The floor's Python chooses, since what supports it supports newer ones too.
     """
@@ -162,7 +164,8 @@ def constraints(session: nox.Session) -> None:
 
 
 def install(session: nox.Session, *requirements: str) -> None:
-    """Install under the constraints, unless the environment already holds just this.
+    """
+    Install under the constraints, unless the environment already holds just this.
 
     Args:
         session: The running session.
@@ -181,7 +184,8 @@ def install(session: nox.Session, *requirements: str) -> None:
 
 
 def build_members(session: nox.Session, *folders: str) -> list[str]:
-    """Build each folder's sdist, and its wheel from that sdist.
+    """
+    Build each folder's sdist, and its wheel from that sdist.
 
     Returns:
         The paths of the wheels.

@@ -8,12 +8,18 @@ Unicode first (a lone surrogate cannot be encoded).
 
 from __future__ import annotations
 
+import functools
 import json
 import math
 from collections.abc import Mapping
-from typing import TypeAlias, Union
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, Union, get_origin
 
 from nr_llm.errors import InvalidValueError, MalformedJsonError
+
+if TYPE_CHECKING:
+    from cattrs import Converter
+
+T = TypeVar("T")
 
 JSON: TypeAlias = Union[None, bool, int, float, str, list["JSON"], dict[str, "JSON"]]
 """A JSON value: what `decode` gives and `encode` takes."""
@@ -152,3 +158,58 @@ def copy_object(value: object, *, path: str = "") -> dict[str, JSON]:
     copied = copy_json(value, path=path)
     assert isinstance(copied, dict)
     return copied
+
+
+def dump_value(value: object) -> dict[str, JSON]:
+    """Return one of nr-llm's values as a JSON object that `load_value` reads back, lossless."""
+    dumped: dict[str, JSON] = _converter().unstructure(value)
+    return dumped
+
+
+def load_value(value: object, kind: type[T]) -> T:
+    """
+    Read what `dump_value` gave.
+
+    Raises:
+        InvalidValueError: A field is missing, unknown or of another type; every fault is named with its path.
+    """
+    from cattrs import transform_error
+
+    try:
+        return _converter().structure(value, kind)
+    except Exception as error:
+        faults = "; ".join(transform_error(error, path=kind.__name__))
+        raise InvalidValueError(f"not a stored {kind.__name__}: {faults}") from error
+
+
+@functools.cache
+def _converter() -> Converter:
+    """Return the converter, made at first use: cattrs is dear to import and most processes store nothing."""
+    import base64
+
+    from cattrs import Converter
+
+    converter = Converter(forbid_extra_keys=True, omit_if_default=True)
+    for plain in (str, int, float, bool):
+        converter.register_structure_hook(plain, _exactly(plain))
+    converter.register_structure_hook(bytes, lambda text, _: base64.b64decode(text, validate=True))
+    converter.register_unstructure_hook(bytes, lambda data: base64.b64encode(data).decode())
+    converter.register_structure_hook_func(_is_mapping, lambda value, _: copy_object(value))
+    converter.register_unstructure_hook_func(_is_mapping, copy_object)
+    return converter
+
+
+def _is_mapping(kind: object) -> bool:
+    """JSON objects are kept as they are, whatever they hold."""
+    return get_origin(kind) is Mapping
+
+
+def _exactly(kind: type) -> Any:
+    """Refuse what cattrs would convert: `5` is no text, and no `7.9` a count."""
+
+    def check(value: object, _: object) -> object:
+        if type(value) is kind or (kind is float and type(value) is int):
+            return value
+        raise InvalidValueError(f"must be {kind.__name__}, not {type(value).__name__}")
+
+    return check

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from typing import Any
 
@@ -23,32 +23,64 @@ class Role(StrEnum):
     TOOL = "tool"
 
 
-def _role(value: object) -> Role:
+def _role(value: Role | str) -> Role:
     try:
-        return Role(value)  # type: ignore[arg-type]
+        return Role(value)
     except ValueError:
         names = ", ".join(Role)
         raise InvalidValueError(f"{value!r} is no role; the roles are {names}", path="role") from None
 
 
-def _text(name: str) -> Any:
-    def convert(value: object) -> str:
-        if not isinstance(value, str):
-            raise InvalidValueError(f"must be a string, not a {type(value).__name__}", path=name)
-        return valid_text(value)
-
-    return convert
+def _text(value: object, name: str) -> str:
+    if not isinstance(value, str):
+        raise InvalidValueError(f"must be a string, not a {type(value).__name__}", path=name)
+    return valid_text(value)
 
 
-def _filled(name: str) -> Any:
-    as_text = _text(name)
+def _filled(value: object, name: str) -> str:
+    if value == "":
+        raise InvalidValueError("must not be empty", path=name)
+    return _text(value, name)
 
-    def convert(value: object) -> str:
-        if value == "":
-            raise InvalidValueError("must not be empty", path=name)
-        return as_text(value)  # type: ignore[no-any-return]
 
-    return convert
+def _texts(value: Mapping[str, str], name: str) -> dict[str, str]:
+    return {key: _text(text, f"{name}.{key}") for key, text in value.items()}
+
+
+def _id(value: str) -> str:
+    return _filled(value, "id")
+
+
+def _name(value: str) -> str:
+    return _filled(value, "name")
+
+
+def _malformed(value: str | None) -> str | None:
+    return None if value is None else _text(value, "malformed")
+
+
+def _media_type(value: str) -> str:
+    return _filled(value, "media_type")
+
+
+def _content(value: str) -> str:
+    return _text(value, "content")
+
+
+def _arguments(value: Mapping[str, Any]) -> dict[str, JSON]:
+    return copy_object(value, path="arguments")
+
+
+def _reasoning(value: Mapping[str, str]) -> Mapping[str, str]:
+    return _texts(value, "reasoning")
+
+
+def _provider_state(value: Mapping[str, Any]) -> dict[str, JSON]:
+    return copy_object(value, path="provider_state") if value else {}
+
+
+def _extra(value: Mapping[str, Any]) -> dict[str, JSON]:
+    return copy_object(value, path="extra") if value else {}
 
 
 @attrs.frozen
@@ -69,10 +101,10 @@ class ToolCall:
 
     __hash__ = None  # type: ignore[assignment]  # holds a mapping
 
-    id: str = attrs.field(converter=_filled("id"))
-    name: str = attrs.field(converter=_filled("name"))
-    arguments: Mapping[str, JSON] = attrs.field(factory=dict, converter=lambda v: copy_object(v, path="arguments"))
-    malformed: str | None = attrs.field(default=None, converter=attrs.converters.optional(_text("malformed")))
+    id: str = attrs.field(converter=_id)
+    name: str = attrs.field(converter=_name)
+    arguments: Mapping[str, JSON] = attrs.field(factory=dict, converter=_arguments)
+    malformed: str | None = attrs.field(default=None, converter=_malformed)
 
     @property
     def arguments_json(self) -> str:
@@ -130,7 +162,7 @@ class Attachment:
         InvalidValueError: Not exactly one of `data` and `url`, or the media type is none.
     """
 
-    media_type: str = attrs.field(converter=_filled("media_type"))
+    media_type: str = attrs.field(converter=_media_type)
     data: bytes | None = attrs.field(default=None, repr=lambda d: "None" if d is None else f"<{len(d)} bytes>")
     url: str | None = attrs.field(default=None, kw_only=True)
     name: str | None = attrs.field(default=None, kw_only=True)
@@ -151,16 +183,17 @@ class Attachment:
         return f"data:{self.media_type};base64,{base64.b64encode(self.data).decode()}"
 
 
-def _calls(value: object) -> tuple[ToolCall, ...] | None:
-    if value is None:
+def _calls(value: Sequence[ToolCall] | None) -> tuple[ToolCall, ...] | None:
+    given: Any = value
+    if given is None:
         return None
-    if isinstance(value, (str, bytes, Mapping)) or not isinstance(value, Sequence):
-        raise InvalidValueError(f"must be a sequence of ToolCall, not a {type(value).__name__}", path="tool_calls")
+    if isinstance(given, (str, bytes)) or not isinstance(given, Sequence):
+        raise InvalidValueError(f"must be a sequence of ToolCall, not a {type(given).__name__}", path="tool_calls")
+    return tuple(given)
+
+
+def _attachments(value: Iterable[Attachment]) -> tuple[Attachment, ...]:
     return tuple(value)
-
-
-def _by_provider(name: str) -> Any:
-    return lambda value: copy_object(value, path=name) if value else {}
 
 
 @attrs.frozen
@@ -186,14 +219,14 @@ class ChatMessage:
     __hash__ = None  # type: ignore[assignment]  # holds mappings
 
     role: Role = attrs.field(converter=_role)
-    content: str = attrs.field(converter=_text("content"))
+    content: str = attrs.field(converter=_content)
     tool_calls: tuple[ToolCall, ...] | None = attrs.field(default=None, kw_only=True, converter=_calls)
     tool_call_id: str | None = attrs.field(default=None, kw_only=True)
     is_error: bool = attrs.field(default=False, kw_only=True)
-    attachments: tuple[Attachment, ...] = attrs.field(default=(), kw_only=True, converter=tuple)
-    reasoning: Mapping[str, str] = attrs.field(factory=dict, kw_only=True, converter=_by_provider("reasoning"))
-    provider_state: Mapping[str, JSON] = attrs.field(factory=dict, kw_only=True, converter=_by_provider("provider_state"))
-    extra: Mapping[str, JSON] = attrs.field(factory=dict, kw_only=True, converter=_by_provider("extra"))
+    attachments: tuple[Attachment, ...] = attrs.field(default=(), kw_only=True, converter=_attachments)
+    reasoning: Mapping[str, str] = attrs.field(factory=dict, kw_only=True, converter=_reasoning)
+    provider_state: Mapping[str, JSON] = attrs.field(factory=dict, kw_only=True, converter=_provider_state)
+    extra: Mapping[str, JSON] = attrs.field(factory=dict, kw_only=True, converter=_extra)
 
     def __attrs_post_init__(self) -> None:
         _check_calls(self)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import attrs
@@ -14,7 +14,7 @@ from nr_llm.errors import InvalidValueError
 def between(low: float, high: float) -> Any:
     """Return a validator: None, or a number from `low` to `high`."""
 
-    def check(_: object, field: attrs.Attribute[Any], value: float | None) -> None:
+    def check(_: object, field: attrs.Attribute[Any], value: Any) -> None:
         if value is None:
             return
         if isinstance(value, bool) or not isinstance(value, (int, float)) or not low <= value <= high:
@@ -26,7 +26,7 @@ def between(low: float, high: float) -> Any:
 def at_least(low: int) -> Any:
     """Return a validator: None, or a number not below `low`."""
 
-    def check(_: object, field: attrs.Attribute[Any], value: float | None) -> None:
+    def check(_: object, field: attrs.Attribute[Any], value: Any) -> None:
         if value is None:
             return
         if isinstance(value, bool) or not isinstance(value, (int, float)) or not value >= low:
@@ -35,12 +35,16 @@ def at_least(low: int) -> Any:
     return check
 
 
-def _object(name: str) -> Any:
-    return lambda value: copy_object(value, path=name) if value is not None else None
+def _schema(value: Mapping[str, Any] | None) -> dict[str, JSON] | None:
+    return None if value is None else copy_object(value, path="response_schema")
 
 
-def _words(value: object) -> tuple[str, ...]:
-    return (value,) if isinstance(value, str) else tuple(value)  # type: ignore[arg-type]
+def _extra(value: Mapping[str, Any]) -> dict[str, JSON]:
+    return copy_object(value, path="extra")
+
+
+def _words(value: str | Iterable[str]) -> tuple[str, ...]:
+    return (value,) if isinstance(value, str) else tuple(value)
 
 
 @attrs.frozen(kw_only=True)
@@ -78,5 +82,5 @@ class Options:
     tool_choice: str | None = None
     parallel_tool_calls: bool | None = None
     reasoning_effort: str | None = None
-    response_schema: Mapping[str, JSON] | None = attrs.field(default=None, converter=_object("response_schema"))
-    extra: Mapping[str, JSON] = attrs.field(factory=dict, converter=_object("extra"))
+    response_schema: Mapping[str, JSON] | None = attrs.field(default=None, converter=_schema)
+    extra: Mapping[str, JSON] = attrs.field(factory=dict, converter=_extra)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import StrEnum
+from typing import Any
 
 import attrs
 
@@ -73,8 +75,8 @@ def _sum(a: int | None, b: int | None) -> int | None:
     return a if b is None else a + b
 
 
-def _tool_calls(value: object) -> tuple[ToolCall, ...] | None:
-    calls = tuple(value) if value else ()  # type: ignore[arg-type]
+def _tool_calls(value: Iterable[ToolCall] | None) -> tuple[ToolCall, ...] | None:
+    calls: tuple[Any, ...] = () if value is None else tuple(value)
     for i, call in enumerate(calls):
         if not isinstance(call, ToolCall):
             raise InvalidValueError(f"must be a ToolCall, not a {type(call).__name__}", path=f"tool_calls[{i}]")

@@ -96,7 +96,7 @@ def _examples(value: Iterable[Mapping[str, Any]]) -> tuple[Any, ...]:
     return tuple(copy_json(example, path=f"examples[{i}]") for i, example in enumerate(value))
 
 
-def _positive(_: object, field: attrs.Attribute[Any], value: float | None) -> None:
+def _positive(_: object, field: attrs.Attribute[Any], value: Any) -> None:
     if value is not None and not value > 0:
         raise InvalidValueError(f"{value!r} is not above 0; use None for no bound", path=field.name)
 
@@ -150,7 +150,7 @@ class Tool:
     def __attrs_post_init__(self) -> None:
         parameters = dict(self.parameters)
         if self.examples:
-            parameters["examples"] = list(self.examples)
+            parameters["examples"] = copy_json(self.examples)
         object.__setattr__(self, "spec", ToolSpec(self.name, self.description, parameters, strict=self.strict))
 
     @classmethod

@@ -1,0 +1,99 @@
+"""How a run ends: with a result, or suspended until somebody decides."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TypeAlias
+
+import attrs
+
+from nr_llm._json import JSON
+from nr_llm.artifacts import ToolArtifact
+from nr_llm.messages import ChatMessage
+from nr_llm.responses import Usage
+from nr_llm.state import PendingCall, RunState, TerminationReason, Verdict
+
+
+@attrs.frozen
+class ToolInvocation:
+    """
+    One call of a run, run or refused.
+
+    Attributes:
+        name: The tool, as the model named it.
+        arguments: Its arguments.
+        content: What the model got to read.
+        is_error: Whether the call failed.
+        artifacts: What people get to see; empty for calls made before a resume, whose artifacts the store has.
+    """
+
+    __hash__ = None  # type: ignore[assignment]  # holds a mapping
+
+    name: str
+    arguments: Mapping[str, JSON]
+    content: str
+    is_error: bool
+    artifacts: tuple[ToolArtifact, ...] = attrs.field(default=(), eq=False)
+
+
+@attrs.frozen(kw_only=True)
+class RunResult:
+    """
+    A finished run.
+
+    Attributes:
+        content: The answer; empty when the run ended without one.
+        messages: The whole conversation, valid as the start of the next run.
+        invocations: The calls, in order.
+        usage: Tokens of all model calls.
+        rounds: Model calls that could have asked for tools.
+        reason: Why the run ended.
+        truncated: Whether the answer is missing or cut short.
+        run_id: The run.
+    """
+
+    __hash__ = None  # type: ignore[assignment]  # holds messages
+
+    content: str
+    messages: tuple[ChatMessage, ...]
+    invocations: tuple[ToolInvocation, ...]
+    usage: Usage
+    rounds: int
+    reason: TerminationReason
+    truncated: bool
+    run_id: str
+
+
+@attrs.frozen
+class Suspended:
+    """
+    A run that waits for a person; `Runtime.resume` goes on with it, in any process.
+
+    Attributes:
+        state: The run, free of artifacts; keep it with `state.to_json()`.
+    """
+
+    __hash__ = None  # type: ignore[assignment]  # holds messages
+
+    state: RunState
+
+    @property
+    def run_id(self) -> str:
+        """The run."""
+        return self.state.run_id
+
+    @property
+    def pending(self) -> tuple[PendingCall, ...]:
+        """The calls of the held turn, those that need no approval included."""
+        return self.state.pending
+
+
+Outcome: TypeAlias = RunResult | Suspended
+"""How a run, or a segment of it, ends."""
+
+
+def decide(state: RunState, verdicts: Mapping[int, Verdict]) -> RunState:
+    """Return `state` with what a person said to its pending calls, by index in the turn."""
+    return attrs.evolve(
+        state, pending=tuple(attrs.evolve(p, verdict=verdicts.get(p.index, p.verdict)) for p in state.pending)
+    )

@@ -1,0 +1,129 @@
+"""
+Everything a run needs to go on, as one frozen value that survives as JSON.
+
+Artifacts are not part of it and cannot be: they are for the trace, and a run that goes on does not need them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Any
+
+import attrs
+
+from nr_llm._json import JSON, load_value, dump_value
+from nr_llm.limits import Limits
+from nr_llm.messages import ChatMessage, ToolCall
+from nr_llm.options import Options
+from nr_llm.responses import Usage
+
+
+class TerminationReason(StrEnum):
+    """Why a run ended; anything but `COMPLETED` means that the answer is not the whole one."""
+
+    COMPLETED = "completed"
+    MAX_ROUNDS = "max_rounds"
+    LENGTH = "length"
+    CONTENT_FILTER = "content_filter"
+    BUDGET_EXHAUSTED = "budget_exhausted"
+    CONTEXT_OVERFLOW = "context_overflow"
+    DRY_RUN = "dry_run"
+    CANCELLED = "cancelled"
+    FAILED = "failed"
+
+
+class Verdict(StrEnum):
+    """What a person said to a call that needs an approval."""
+
+    UNASKED = "unasked"
+    APPROVED = "approved"
+    DENIED = "denied"
+
+
+@attrs.frozen(kw_only=True)
+class PendingCall:
+    """
+    A call of the current turn that has no answer yet.
+
+    Attributes:
+        index: Its place in the turn; ids may repeat, indices do not.
+        call: What the model asked for.
+        started: Whether it may have begun; set before a write, so that a crash cannot hide it.
+        verdict: What a person said.
+    """
+
+    __hash__ = None  # type: ignore[assignment]  # holds a call
+
+    index: int
+    call: ToolCall
+    started: bool = False
+    verdict: Verdict = attrs.field(default=Verdict.UNASKED, converter=Verdict)
+
+
+@attrs.frozen(kw_only=True)
+class RunState:
+    """
+    A run between two effects.
+
+    Attributes:
+        run_id: The run.
+        model: ``provider:model``.
+        messages: The whole conversation so far.
+        start: How many of `messages` were there when the run began.
+        allowed: Names of the tools the run may use, or None when the host's default set was meant.
+        options: What the caller set for model calls.
+        limits: The run's bounds; they hold across resumes.
+        rounds: Replies folded in that could have asked for tools.
+        calls: Calls that were run.
+        remote_calls: Those of them that worked elsewhere.
+        usage: Tokens of all model calls.
+        seconds: Time spent in effects.
+        calibration: Factor by which token estimates were found too low.
+        pending: Calls of the current turn without an answer, in the turn's order.
+        answer: The final text, once there is one.
+        reason: Why the run ended, or None while it goes on.
+    """
+
+    __hash__ = None  # type: ignore[assignment]  # holds messages
+
+    run_id: str
+    model: str
+    messages: tuple[ChatMessage, ...] = ()
+    start: int = 0
+    allowed: tuple[str, ...] | None = None
+    options: Options = attrs.field(factory=Options)
+    limits: Limits = attrs.field(factory=Limits)
+    rounds: int = 0
+    calls: int = 0
+    remote_calls: int = 0
+    usage: Usage = attrs.field(factory=Usage)
+    seconds: float = attrs.field(default=0.0, eq=False)
+    calibration: float = 1.15
+    pending: tuple[PendingCall, ...] = ()
+    answer: str | None = None
+    reason: TerminationReason | None = attrs.field(default=None, converter=attrs.converters.optional(TerminationReason))
+
+    @property
+    def ended(self) -> bool:
+        """Whether nothing is left to do."""
+        return self.reason is not None
+
+    @property
+    def truncated(self) -> bool:
+        """Whether the answer is missing or cut short."""
+        return self.reason is not TerminationReason.COMPLETED
+
+    def to_json(self) -> dict[str, JSON]:
+        """Return the state as a JSON object, lossless."""
+        return dump_value(self)
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> RunState:
+        """
+        Read what `to_json` gave, in this or another process.
+
+        Raises:
+            InvalidValueError: The object is no run state; `path` says where.
+        """
+        return load_value(value, cls)

@@ -1,0 +1,102 @@
+"""One step of a run, as the trace, the live stream and the store see it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Any
+
+import attrs
+
+from nr_llm._json import JSON, copy_object
+from nr_llm.artifacts import ToolArtifact
+from nr_llm.messages import ChatMessage, ToolCall
+
+
+class StepKind(StrEnum):
+    """What happened in a step."""
+
+    CONTEXT = "context"
+    REQUEST = "request"
+    LLM = "llm"
+    TOOL = "tool"
+    ASSEMBLED = "assembled"
+    APPROVAL = "approval"
+    INPUT = "input"
+
+
+def _two_places(number: float) -> float:
+    return round(number, 2)
+
+
+@attrs.frozen(kw_only=True)
+class RunStep:
+    """
+    A step; None means that a field does not apply, and leaves it out of `to_dict`.
+
+    Attributes:
+        kind: What happened.
+        round: The round it belongs to, counted from 1.
+        duration_ms: How long it took, in milliseconds.
+        messages_sent: The conversation as sent.
+        tool_specs: Names of the tools on offer.
+        content: What the model wrote.
+        reasoning: What it thought.
+        finish_reason: Why it stopped.
+        input_tokens: Tokens read, if reported.
+        output_tokens: Tokens written, if reported.
+        total_tokens: Both together, if reported.
+        attempts: Model calls it took.
+        requested_tool_calls: Calls it asked for, or a person has to approve.
+        raw: The service's own reply, when captured.
+        tool_name: The tool called.
+        tool_call_id: The call.
+        tool_arguments: Its arguments.
+        tool_result: What the model gets to read.
+        tool_is_error: Whether the call failed.
+        tool_executed: Whether the tool ran, as against a refusal.
+        tool_artifacts: What people get to see; None when there is none.
+        context_budget: How the window was shared out, in tokens.
+    """
+
+    __hash__ = None  # type: ignore[assignment]  # holds messages
+
+    kind: StepKind = attrs.field(converter=StepKind)
+    round: int
+    duration_ms: float = attrs.field(default=0.0, converter=_two_places, eq=False)
+    messages_sent: tuple[ChatMessage, ...] | None = None
+    tool_specs: tuple[str, ...] | None = None
+    content: str | None = None
+    reasoning: str | None = None
+    finish_reason: str | None = None
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    total_tokens: int | None = None
+    attempts: int | None = None
+    requested_tool_calls: tuple[ToolCall, ...] | None = None
+    raw: JSON = attrs.field(default=None, eq=False)
+    tool_name: str | None = None
+    tool_call_id: str | None = None
+    tool_arguments: Mapping[str, JSON] | None = None
+    tool_result: str | None = None
+    tool_is_error: bool | None = None
+    tool_executed: bool | None = None
+    tool_artifacts: tuple[ToolArtifact, ...] | None = attrs.field(default=None, eq=False)
+    context_budget: Mapping[str, int] | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the step as JSON, artifacts and all: unfiltered, for the host's own eyes."""
+        found = {field.name: getattr(self, field.name) for field in attrs.fields(RunStep)}
+        return {name: _plain(value) for name, value in found.items() if value is not None}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, ChatMessage):
+        return value.to_wire()
+    if isinstance(value, ToolCall):
+        return {"id": value.id, "name": value.name, "arguments": copy_object(value.arguments)}
+    if isinstance(value, ToolArtifact):
+        return value.to_dict()
+    return str(value) if isinstance(value, StepKind) else value

@@ -224,7 +224,14 @@ class ServiceError(ProviderError):
 
 
 class TransportError(ProviderError):
-    """The service could not be reached, or the connection broke."""
+    """
+    The service could not be reached, or the connection broke.
+
+    Attributes:
+        url: The address, without credentials and query; empty when unknown.
+    """
+
+    url: str = ""
 
 
 class StreamInterruptedError(TransportError):

@@ -1,0 +1,126 @@
+"""Holds every module to the house form, and to the boundaries that an import graph cannot see."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from tests.packaging import sizes
+from tests.packaging.members import CORE, MEMBERS, PLUGINS, Member
+from tests.support import ROOT
+
+MODULES = [path for member in MEMBERS for path in member.modules]
+each_module = pytest.mark.parametrize("path", MODULES, ids=lambda path: path.relative_to(ROOT).as_posix())
+each_plugin = pytest.mark.parametrize("plugin", PLUGINS, ids=lambda plugin: plugin.name)
+UNSEEN = {"ToolResult", "ToolArtifact", "ArtifactType", "results", "artifacts"}
+"""Names of the root that carry artifacts; a provider package may take none of them."""
+
+
+def tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+def imported(path: Path) -> set[str]:
+    """Return the full names of all that a module imports, wherever in it."""
+    found: set[str] = set()
+    for node in ast.walk(tree(path)):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            found |= {f"{node.module}.{alias.name}" for alias in node.names}
+    return found
+
+
+def module_of(path: Path, member: Member) -> ModuleType:
+    parts = path.relative_to(member.package.parent).with_suffix("").parts
+    return importlib.import_module(".".join(parts).removesuffix(".__init__"))
+
+
+@each_module
+def test_module_opens_with_its_reason(path: Path) -> None:
+    """A module says in its first sentence why it exists, and has postponed annotations."""
+    docstring = ast.get_docstring(tree(path)) or ""
+
+    assert docstring.strip()
+    assert docstring.strip().splitlines()[0].rstrip().endswith((".", ":", ","))  or "." in docstring
+    assert len(tree(path).body) == 1 or "__future__.annotations" in imported(path)
+
+
+@each_module
+def test_module_is_of_readable_size(path: Path) -> None:
+    """No module is above 400 lines."""
+    assert len(path.read_text(encoding="utf-8").splitlines()) <= 400
+
+
+@each_module
+def test_functions_are_of_readable_size(path: Path) -> None:
+    """No function is above 50 lines, its docstring apart."""
+    assert [size for size in sizes.functions_in(path) if size.lines > 50] == []
+
+
+@pytest.mark.parametrize("member", MEMBERS, ids=lambda member: member.name)
+def test_lists_of_public_names_are_sorted_and_true(member: Member) -> None:
+    """Wherever a module has `__all__`, it is sorted, without doubles, and each name is there."""
+    for path in member.modules:
+        declared = [node for node in tree(path).body if isinstance(node, ast.Assign) and _names(node) == ["__all__"]]
+        if declared:
+            module = module_of(path, member)
+            assert list(module.__all__) == sorted(set(module.__all__)), path
+            assert [name for name in module.__all__ if not hasattr(module, name)] == [], path
+
+
+def _names(node: ast.Assign) -> list[str]:
+    return [target.id for target in node.targets if isinstance(target, ast.Name)]
+
+
+def test_root_exports_what_it_imports() -> None:
+    """The root's `__all__` is its public names: nothing forgotten, nothing by accident."""
+    nr_llm = importlib.import_module("nr_llm")
+    public = {
+        name
+        for name, value in vars(nr_llm).items()
+        if not name.startswith("_") and not isinstance(value, ModuleType) and name != "annotations"
+    }
+
+    assert set(nr_llm.__all__) >= public
+    assert len(nr_llm.__all__) > 20
+
+
+@each_plugin
+def test_plugin_imports_no_sibling(plugin: Member) -> None:
+    """A plugin's modules know the core and themselves; the cli may be built upon."""
+    siblings = {other.package.name for other in PLUGINS} - {plugin.package.name, "nr_llm_cli"}
+    found = {name.split(".")[0] for path in plugin.modules for name in imported(path)}
+
+    assert found & siblings == set()
+
+
+@pytest.mark.parametrize("package", ["core/nr_llm/http.py", "plugins/local", "plugins/openai"])
+def test_providers_take_no_artifact_from_the_root(package: str) -> None:
+    """What sends bytes cannot name a result or an artifact, not even through the root's re-exports."""
+    place = ROOT / package
+    paths = [place] if place.suffix else list(place.rglob("*.py"))
+    names = {name for path in paths for name in imported(path) if name.startswith("nr_llm.")}
+
+    assert paths
+    assert {name for name in names if UNSEEN & set(name.split("."))} == set()
+
+
+def test_importing_the_core_is_light() -> None:
+    """`import nr_llm` brings attrs and nothing else from outside: no HTTP client, no validator, no plugin."""
+    probe = "import sys; before = set(sys.modules); import nr_llm; print(*{n.split('.')[0] for n in set(sys.modules) - before})"
+    done = subprocess.run([sys.executable, "-c", probe], check=True, capture_output=True, encoding="utf-8", cwd=ROOT / "core")
+    outside = {name for name in done.stdout.split() if name not in sys.stdlib_module_names}
+
+    assert outside <= {"nr_llm", "attr", "attrs"}
+
+
+def test_source_names_no_index() -> None:
+    """The core's modules were found: an empty list would make the tests above say nothing."""
+    assert CORE.package / "__init__.py" in MODULES

@@ -1,0 +1,21 @@
+"""Lets a language model roll dice, since it cannot be trusted to imagine chance."""
+
+from __future__ import annotations
+
+import random
+
+from nr_llm import ToolError, tool
+
+
+@tool
+def roll(sides: int, count: int = 1) -> str:
+    """
+    Roll dice and return what each one shows.
+
+    Args:
+        sides: Sides of a die, at least 2.
+        count: How many dice, at most 100.
+    """
+    if sides < 2 or not 1 <= count <= 100:
+        raise ToolError("Dice have at least 2 sides, and 1 to 100 are rolled at once.")
+    return ", ".join(str(random.randint(1, sides)) for _ in range(count))

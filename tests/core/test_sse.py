@@ -176,10 +176,10 @@ def test_a_last_event_without_blank_line_is_dropped_when_it_was_cut() -> None:
 @pytest.mark.parametrize("cut", [1, 7, 1000])
 def test_an_event_beyond_the_limit_is_refused(cut: int) -> None:
     """An endless event ends in a typed error, however it is cut."""
-    data = b"data: 123\n" * 3
-    decoder = EventDecoder(limit=8)
+    data = b"data: 123\n" * 4
+    decoder = EventDecoder(limit=10)
 
-    with pytest.raises(MalformedReplyError, match="exceeds 8 bytes"):
+    with pytest.raises(MalformedReplyError, match="an event of the stream exceeds 10 bytes"):
         for i in range(0, len(data), cut):
             decoder.feed(data[i : i + cut])
 

@@ -1,0 +1,127 @@
+"""Reads which tables and fields exist, before the connection is narrowed to the ones a model may see."""
+
+from __future__ import annotations
+
+import sqlite3
+
+import attrs
+
+from nr_llm_sql._names import fold, quoted
+
+# A virtual table runs the code of its module when it is read, and its shadow tables hold its data under
+# neutral column names; neither is offered.  Shadow tables are told by name, since the pragma that lists them
+# needs SQLite 3.37 and the module loaded.
+_SHADOWS = (
+    *("_content", "_data", "_idx", "_docsize", "_config", "_stat", "_segments", "_segdir"),
+    *("_node", "_rowid", "_parent", "_chunks", "_rowids"),
+)
+
+_OBJECTS = """
+    SELECT name, type, rootpage, sql LIKE 'CREATE VIRTUAL%' FROM main.sqlite_master
+    WHERE type IN ('table', 'view')
+"""
+_FIELDS = """
+    SELECT name, type, "notnull", pk FROM pragma_table_xinfo(?, 'main') WHERE hidden <> 1 ORDER BY cid
+"""
+_REFERENCES = """
+    SELECT "from", "table", "to" FROM pragma_foreign_key_list(?, 'main') ORDER BY id, seq
+"""
+
+
+@attrs.frozen
+class Source:
+    """Something rows can be read from: an ordinary table or a view, by its exact name."""
+
+    name: str
+    view: bool
+
+
+@attrs.frozen(kw_only=True)
+class Field:
+    """
+    A column.
+
+    Args:
+        name: Its exact name.
+        type: Its declared type, which SQLite does not enforce; may be empty.
+        nullable: Whether it may be null.
+        key: Its position in the primary key, from 1; 0 if it is not in it.
+        reference: Table and column (None: that table's key) of the row it points to.
+    """
+
+    name: str
+    type: str
+    nullable: bool
+    key: int
+    reference: tuple[str, str | None] | None = None
+
+
+@attrs.frozen(kw_only=True)
+class Table:
+    """
+    One source with its columns.
+
+    Args:
+        source: The table or view.
+        fields: Its columns as declared.
+        rowid: A name under which the row number can be read, if there is one beside the key.
+    """
+
+    source: Source
+    fields: tuple[Field, ...]
+    rowid: str | None
+
+    @property
+    def key(self) -> tuple[Field, ...]:
+        """The columns of the primary key, in its order."""
+        return tuple(sorted((field for field in self.fields if field.key), key=lambda field: field.key))
+
+
+def sources(connection: sqlite3.Connection) -> tuple[Source, ...]:
+    """Return the ordinary tables and the views of the database by name; SQLite's own tables are none."""
+    found = connection.execute(_OBJECTS).fetchall()
+    virtual = {fold(name) for name, kind, root, created in found if kind == "table" and (created or not root)}
+    hidden = virtual | {name + suffix for name in virtual for suffix in _SHADOWS}
+    kept = [
+        Source(name, kind == "view")
+        for name, kind, *_ in found
+        if fold(name) not in hidden and not fold(name).startswith("sqlite_")
+    ]
+    return tuple(sorted(kept, key=lambda source: source.name))
+
+
+def table(connection: sqlite3.Connection, source: Source) -> Table:
+    """
+    Return the columns of `source`.
+
+    Raises:
+        sqlite3.Error: A view that reads what no longer exists cannot be described.
+    """
+    found = connection.execute(_REFERENCES, [source.name])
+    references = {fold(name): (other, column) for name, other, column in found}
+    fields = tuple(
+        Field(
+            name=name,
+            type=kind,
+            nullable=not (required or key),
+            key=key,
+            reference=references.get(fold(name)),
+        )
+        for name, kind, required, key in connection.execute(_FIELDS, [source.name])
+    )
+    return Table(source=source, fields=fields, rowid=_rowid(connection, source, fields))
+
+
+def _rowid(connection: sqlite3.Connection, source: Source, fields: tuple[Field, ...]) -> str | None:
+    key = [field for field in fields if field.key]
+    if source.view or (len(key) == 1 and fold(key[0].type) == "integer"):
+        return None  # a lone INTEGER key is the row number itself: whoever may not see it may see neither
+    taken = {fold(field.name) for field in fields}
+    free = [alias for alias in ("rowid", "_rowid_", "oid") if alias not in taken]
+    if not free:
+        return None
+    try:
+        connection.execute(f"SELECT r.{free[0]} FROM main.{quoted(source.name)} AS r LIMIT 0")  # noqa: S608
+    except sqlite3.OperationalError:
+        return None  # a table WITHOUT ROWID
+    return free[0]

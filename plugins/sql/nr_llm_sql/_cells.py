@@ -1,0 +1,67 @@
+"""Formats each value once, into the one line of text that both the model's text and the table show."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import TypeAlias
+
+import attrs
+
+CELL_CHARACTERS = 300
+"""Characters of a cell before its ellipsis (the reference system's figure)."""
+
+SCANNED_CHARACTERS = 8_192
+"""Characters of a value that are looked at: wide enough to see a secret whole that starts in the shown part."""
+
+_UNSHOWABLE = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
+_CUT_WORD = re.compile(r"(?<=\s)\S+\Z")
+
+Redact: TypeAlias = Callable[[str], str]
+
+
+@attrs.frozen
+class Blob:
+    """Binary data that was measured and left in the database."""
+
+    size: int
+
+
+Value: TypeAlias = bool | int | float | str | bytes | Blob | None
+
+
+def cell(value: Value, redact: Redact) -> str:
+    """
+    Return the text of one value: a single line of at most 300 characters, then an ellipsis if it was cut.
+
+    Args:
+        value: A value as SQLite stores it.
+        redact: Masks the secrets in a text; called before anything is cut, so that none escapes in half.
+    """
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "true" if value else "false"
+        case Blob(size):
+            return f"<{size} bytes>"
+        case bytes():
+            return f"<{len(value)} bytes>"
+        case _:
+            return _shortened(str(value), redact)
+
+
+def line(text: str) -> str:
+    """Return `text` on one line: runs of whitespace as one space, other control characters as U+FFFD."""
+    return _UNSHOWABLE.sub("\ufffd", " ".join(text.split()))
+
+
+def _shortened(text: str, redact: Redact) -> str:
+    seen = text[:SCANNED_CHARACTERS]
+    if len(text) > SCANNED_CHARACTERS:
+        seen = _CUT_WORD.sub("", seen)
+    # Twice: secrets of several lines are known by their line breaks, others only show once these are gone.
+    shown = redact(line(redact(seen)))
+    if len(shown) <= CELL_CHARACTERS and len(text) <= SCANNED_CHARACTERS:
+        return shown
+    return shown[:CELL_CHARACTERS] + "…"

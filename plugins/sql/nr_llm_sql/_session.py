@@ -1,0 +1,131 @@
+"""One call's view of the database: opened for it, narrowed to what it asks for, closed behind it."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import attrs
+from nr_llm.tools import ToolContext
+
+from nr_llm_sql._access import Access, visible
+from nr_llm_sql._catalogue import Field, Source, Table, sources, table
+from nr_llm_sql._connection import Guarded, Halt, Halted, Refused, connected, guarded
+from nr_llm_sql._failures import explained
+from nr_llm_sql._names import quoted
+from nr_llm_sql.settings import SqlSettings
+
+COUNTED_ROWS = 100_000
+"""Rows of a table that are counted at most; counting so many takes some milliseconds."""
+
+UNCOUNTED = "not counted"
+"""Stands for the number of rows of a view, and of a table when the time is up."""
+
+
+@attrs.frozen(kw_only=True, eq=False)
+class Opened:
+    """
+    A table that may be read.
+
+    Args:
+        table: The table as it is.
+        visible: The table with the columns that may be seen.
+        reader: Reads it and nothing else.
+    """
+
+    table: Table
+    visible: Table
+    reader: Guarded
+
+
+@attrs.frozen(eq=False)
+class Session:
+    """The database during one call."""
+
+    _connection: sqlite3.Connection
+    _access: Access
+    _halt: Halt
+
+    def reference(self, field: Field) -> str:
+        """Return what `field` refers to as ``table.column``; empty if nothing, or nothing that may be seen."""
+        name, column = field.reference or ("", None)
+        target = self._access.find(name)
+        if target is None or (column is not None and not self._access.field(name, column)):
+            return ""
+        return target.name if column is None else f"{target.name}.{column}"
+
+    def open(self, name: str) -> Opened:
+        """
+        Narrow the session to one table.
+
+        Raises:
+            Refused: There is no such table, it is not permitted, or it is a view of what is not.
+        """
+        source = self._access.find(name)
+        if source is None:
+            raise Refused("the table is unknown or denied")
+        whole = _described(self._connection, source)
+        reader = guarded(self._connection, self._access.passing(source), self._halt)
+        _probe(reader, source)
+        return Opened(table=whole, visible=visible(whole, self._access), reader=reader)
+
+    def counted(self) -> Iterator[tuple[Source, str]]:
+        """Yield each source that may be read, and its number of rows as far as it was counted."""
+        for source in self._access.permitted():
+            reader = guarded(self._connection, self._access.passing(source), self._halt)
+            try:
+                _probe(reader, source)
+            except (Refused, sqlite3.OperationalError) as error:
+                if _broken(error):
+                    continue
+                raise
+            yield source, self._count(reader, source)
+
+    def _count(self, reader: Guarded, source: Source) -> str:
+        if source.view:
+            return UNCOUNTED
+        sql = f"SELECT count(*) FROM (SELECT 1 FROM main.{quoted(source.name)} LIMIT ?)"  # noqa: S608
+        try:
+            [number] = reader.select(sql, [COUNTED_ROWS + 1], cap=1, row=lambda row: int(row[0]))
+        except Halted:
+            if self._halt.cancelled():
+                raise
+            return UNCOUNTED
+        return str(number) if number <= COUNTED_ROWS else f"more than {COUNTED_ROWS}"
+
+
+@contextmanager
+def session(settings: SqlSettings, context: ToolContext) -> Iterator[Session]:
+    """
+    Open the database for one call.
+
+    Raises:
+        ToolError: It cannot be read, or not in time.
+        RunCancelledError: The run no longer waits for the call.
+    """
+    deadline = time.monotonic() + settings.seconds
+    if context.deadline is not None:
+        deadline = min(deadline, context.deadline)
+    halt = Halt(lambda: context.cancelled.cancelled, deadline)
+    with explained(settings, context), connected(settings, halt) as connection:
+        yield Session(connection, Access(settings, sources(connection)), halt)
+
+
+def _described(connection: sqlite3.Connection, source: Source) -> Table:
+    try:
+        return table(connection, source)
+    except sqlite3.OperationalError as error:
+        if _broken(error):
+            raise Refused("the view reads what does not exist") from error
+        raise
+
+
+def _broken(error: Exception) -> bool:
+    """Return whether `error` means that a view cannot be read at all, now or later."""
+    return isinstance(error, Refused) or getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_ERROR
+
+
+def _probe(reader: Guarded, source: Source) -> None:
+    reader.select(f"SELECT 1 FROM main.{quoted(source.name)} LIMIT 0", cap=0, row=tuple)  # noqa: S608

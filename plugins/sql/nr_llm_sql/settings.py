@@ -1,0 +1,88 @@
+"""What the host decides about its database: the file, the tables a model may see, the limits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import attrs
+from nr_llm.errors import InvalidValueError
+
+DATABASE_SETTING = "`database` in [plugins.sql] or the variable NR_LLM_SQL_DATABASE"
+"""How messages name the setting that every tool needs."""
+
+MOST_ROWS = 1_000
+"""The largest page a host can allow; with 300 characters a cell more would never fit a result."""
+
+SMALLEST_VALUE, LARGEST_VALUE = 1_000, 1_000_000_000
+"""Bounds of `SqlSettings.value_bytes`: room for SQLite's own work, and SQLite's own default limit."""
+
+
+def _path(value: str | Path | None) -> Path | None:
+    return None if value is None or value == "" else Path(value).expanduser()
+
+
+def _listed(value: str | Iterable[str]) -> tuple[str, ...]:
+    return (value,) if isinstance(value, str) else tuple(value)
+
+
+def _no_nul(_: object, attribute: attrs.Attribute[Path | None], value: Path | None) -> None:
+    if value is not None and "\0" in str(value):
+        raise InvalidValueError("must not hold a NUL character", path=attribute.name)
+
+
+def _names(_: object, attribute: attrs.Attribute[tuple[str, ...]], value: tuple[str, ...]) -> None:
+    for i, name in enumerate(value):
+        if not name:
+            raise InvalidValueError("must not be empty", path=f"{attribute.name}[{i}]")
+
+
+def _positive(_: object, attribute: attrs.Attribute[Any], value: float) -> None:
+    if not value > 0:
+        raise InvalidValueError(f"must be greater than 0, not {value!r}", path=attribute.name)
+
+
+def _value_size(_: object, attribute: attrs.Attribute[int], value: int) -> None:
+    if not SMALLEST_VALUE <= value <= LARGEST_VALUE:
+        wanted = f"{SMALLEST_VALUE:,} to {LARGEST_VALUE:,}"
+        raise InvalidValueError(f"must be from {wanted}, not {value!r}", path=attribute.name)
+
+
+def _page(_: object, attribute: attrs.Attribute[int], value: int) -> None:
+    if not 1 <= value <= MOST_ROWS:
+        raise InvalidValueError(f"must be from 1 to {MOST_ROWS}, not {value!r}", path=attribute.name)
+
+
+@attrs.frozen(kw_only=True)
+class SqlSettings:
+    """
+    Settings of the plugin, read from ``[plugins.sql]`` or ``NR_LLM_SQL_*``.
+
+    A deny always wins over an allow.  Names compare as SQLite compares them: ASCII letters without case.
+
+    Args:
+        database: The SQLite file; ``~`` is the home folder.  None or empty: the tools are off.
+        tables: The tables and views a model may see; empty means all but those with a credential-like
+            name.  A view named here may read tables that are not.
+        denied_tables: Tables and views that nobody sees, directly or through a view.
+        denied_columns: Columns that nobody sees, as ``table.column``, or ``column`` for every table; on top
+            of the credential-like ones.
+        snapshot: The file never changes while it is read: opens it as immutable, which needs neither locks
+            nor a writable folder.  Wrong results if the file does change.
+        rows: Rows of a page when the model asks for no number.
+        max_rows: Rows of a page at most, up to 1,000.
+        seconds: Time one call may take.
+        value_bytes: Size of the largest text that is read, from 1,000 to 1,000,000,000; a larger one ends
+            the call with a message.
+    """
+
+    database: Path | None = attrs.field(default=None, converter=_path, validator=_no_nul)
+    tables: tuple[str, ...] = attrs.field(default=(), converter=_listed, validator=_names)
+    denied_tables: tuple[str, ...] = attrs.field(default=(), converter=_listed, validator=_names)
+    denied_columns: tuple[str, ...] = attrs.field(default=(), converter=_listed, validator=_names)
+    snapshot: bool = False
+    rows: int = attrs.field(default=20, validator=_page)
+    max_rows: int = attrs.field(default=50, validator=_page)
+    seconds: float = attrs.field(default=5.0, validator=_positive)
+    value_bytes: int = attrs.field(default=10_000_000, validator=_value_size)

@@ -1,0 +1,103 @@
+"""Read a reply piece by piece, in both colours, whoever's client brought it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator, Mapping
+from typing import Any, Self
+
+import attrs
+
+from nr_llm._explain import explained
+from nr_llm._reach import Target
+from nr_llm.providers import HttpReply, TransportOptions
+
+
+@attrs.frozen(eq=False)
+class HttpStream:
+    """
+    A reply whose body is read piece by piece; close it, or use it in a ``with`` statement.
+
+    Attributes:
+        status: HTTP status.
+        headers: Headers, names in lower case.
+    """
+
+    status: int
+    headers: Mapping[str, str] = attrs.field(repr=False)
+    _response: Any = attrs.field(repr=False)
+    _pieces: Iterable[bytes] = attrs.field(repr=False)
+    _place: Target
+    _options: TransportOptions = attrs.field(repr=False)
+
+    def __iter__(self) -> Iterator[bytes]:
+        """
+        Yield the body as it arrives, decompressed.
+
+        Raises:
+            StreamInterruptedError: The connection broke or fell silent.
+        """
+        with explained(self._place, self._options, reading=True):
+            yield from self._pieces
+
+    def read(self) -> HttpReply:
+        """
+        Return the whole reply and close it: for error replies.
+
+        Raises:
+            StreamInterruptedError: As iteration.
+        """
+        with self:
+            return HttpReply(self.status, self.headers, b"".join(self))
+
+    def close(self) -> None:
+        """Give the connection back, or end it if the body was not read to its end."""
+        self._response.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+@attrs.frozen(eq=False)
+class AsyncHttpStream:
+    """The asynchronous twin of `HttpStream`."""
+
+    status: int
+    headers: Mapping[str, str] = attrs.field(repr=False)
+    _response: Any = attrs.field(repr=False)
+    _pieces: AsyncIterable[bytes] = attrs.field(repr=False)
+    _place: Target
+    _options: TransportOptions = attrs.field(repr=False)
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        """
+        Yield the body as it arrives, decompressed.
+
+        Raises:
+            StreamInterruptedError: The connection broke or fell silent.
+        """
+        with explained(self._place, self._options, reading=True):
+            async for piece in self._pieces:
+                yield piece
+
+    async def aread(self) -> HttpReply:
+        """
+        Return the whole reply and close it: for error replies.
+
+        Raises:
+            StreamInterruptedError: As iteration.
+        """
+        async with self:
+            return HttpReply(self.status, self.headers, b"".join([piece async for piece in self]))
+
+    async def aclose(self) -> None:
+        """Give the connection back, or end it if the body was not read to its end."""
+        await self._response.aclose()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()

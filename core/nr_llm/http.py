@@ -1,0 +1,300 @@
+"""
+Send requests over HTTP, in both colours: the one module that knows an HTTP client.
+
+Codecs make and read bytes; here they travel.  The client library is imported at the first request, a TLS context
+is made at the first ``https:`` one, and connections live as long as the transport.  Requests go straight to
+httpx's connection pools (`httpx.HTTPTransport`): its `Client` adds cookies, redirects and merged defaults, a third
+of the cost of a call, none of which a model service needs.  A client of one's own is used as it is.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import AsyncIterable, Coroutine, Iterable
+from functools import lru_cache
+from inspect import isawaitable
+from typing import TYPE_CHECKING, Any
+
+from nr_llm._explain import explained
+from nr_llm._reach import Target, no_trust, proxy_for, target, tls_context
+from nr_llm._receive import AsyncHttpStream, HttpStream
+from nr_llm.errors import ConfigurationError
+from nr_llm.providers import HttpReply, HttpRequest, TransportOptions
+
+if TYPE_CHECKING:
+    import asyncio
+
+    import httpx
+
+CONNECTIONS = 1000
+"""Connections a pool may open and keep; httpx's own 100 and 20 make bursts wait and reconnect."""
+
+KEEP_SECONDS = 60.0
+"""Seconds an idle connection is kept: longer than most tools take, so that the next round finds it open."""
+
+_DEFAULTS = (("user-agent", "nr-llm"), ("accept", "*/*"))
+
+
+class HttpTransport:
+    """
+    Sends requests and waits; safe to use from several threads.
+
+    Args:
+        options: Time limits, certificates and the signing function of the provider.
+        client: A client of one's own, shaped like `httpx.Client`; it is used as it is and never closed here.
+            The time limits of `options` apply unless the client was given limits of its own.
+    """
+
+    def __init__(self, options: TransportOptions | None = None, *, client: Any = None) -> None:
+        self._options = options or TransportOptions()
+        self._client = client
+        self._pools: dict[str, httpx.HTTPTransport] = {}
+        self._lock = threading.Lock()
+
+    def send(self, request: HttpRequest) -> HttpReply:
+        """
+        Send a request and return the whole reply, whatever its status; redirects are not followed.
+
+        Raises:
+            TransportError: No reply came; `url` and the message say where and what to check.
+            ConfigurationError: The address, a header or a certificate file cannot be used.
+        """
+        request = self._signed(request)
+        place = target(request.url)
+        with explained(place, self._options):
+            response = self._open(request, place)
+            try:
+                body = b"".join(self._pieces(response))
+            finally:
+                response.close()
+            return HttpReply(response.status_code, _headers(response), body)
+
+    def stream(self, request: HttpRequest) -> HttpStream:
+        """
+        Send a request and return its reply as soon as the headers are there.
+
+        Raises:
+            TransportError: As `send`.
+            ConfigurationError: As `send`.
+        """
+        request = self._signed(request)
+        place = target(request.url)
+        with explained(place, self._options):
+            response = self._open(request, place)
+            headers, pieces = _headers(response), self._pieces(response)
+            return HttpStream(response.status_code, headers, response, pieces, place, self._options)
+
+    def close(self) -> None:
+        """Close all connections; the transport may be used again and opens new ones."""
+        with self._lock:
+            pools, self._pools = self._pools, {}
+        for pool in pools.values():
+            pool.close()
+
+    def _open(self, request: HttpRequest, place: Target) -> Any:
+        if self._client is None:
+            return self._pool(place).handle_request(_own_request(request, place, self._options))
+        built = _client_request(self._client, request, place, self._options)
+        return self._client.send(built, stream=True, follow_redirects=False)
+
+    def _pieces(self, response: Any) -> Iterable[bytes]:
+        if self._client is None and _is_plain(response):
+            return response.stream  # type: ignore[no-any-return]
+        return response.iter_bytes()  # type: ignore[no-any-return]
+
+    def _signed(self, request: HttpRequest) -> HttpRequest:
+        if self._options.auth is None:
+            return request
+        signed = self._options.auth(request)
+        if isinstance(signed, Coroutine):
+            signed.close()
+        return _checked(signed)
+
+    def _pool(self, place: Target) -> httpx.HTTPTransport:
+        pool = self._pools.get(place.origin)
+        if pool is None:
+            import httpx
+
+            with self._lock:
+                pool = self._pools.get(place.origin) or httpx.HTTPTransport(**_way(place, self._options))
+                self._pools[place.origin] = pool
+        return pool
+
+
+class AsyncHttpTransport:
+    """
+    The asynchronous twin of `HttpTransport`.
+
+    Connections belong to an event loop, so each running loop has its own: `asyncio.run` may be called again.
+
+    Args:
+        options: As for `HttpTransport`; the signing function may be asynchronous here.
+        client: A client of one's own, shaped like `httpx.AsyncClient`.
+    """
+
+    def __init__(self, options: TransportOptions | None = None, *, client: Any = None) -> None:
+        self._options = options or TransportOptions()
+        self._client = client
+        self._loops: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, dict[str, httpx.AsyncHTTPTransport]]
+        self._loops = weakref.WeakKeyDictionary()
+        self._lock = threading.Lock()
+
+    async def send(self, request: HttpRequest) -> HttpReply:
+        """
+        Send a request and return the whole reply, whatever its status; redirects are not followed.
+
+        Raises:
+            TransportError: No reply came; `url` and the message say where and what to check.
+            ConfigurationError: The address, a header or a certificate file cannot be used.
+        """
+        request = await self._signed(request)
+        place = target(request.url)
+        with explained(place, self._options):
+            response = await self._open(request, place)
+            try:
+                body = b"".join([piece async for piece in self._pieces(response)])
+            finally:
+                await response.aclose()
+            return HttpReply(response.status_code, _headers(response), body)
+
+    async def stream(self, request: HttpRequest) -> AsyncHttpStream:
+        """
+        Send a request and return its reply as soon as the headers are there.
+
+        Raises:
+            TransportError: As `send`.
+            ConfigurationError: As `send`.
+        """
+        request = await self._signed(request)
+        place = target(request.url)
+        with explained(place, self._options):
+            response = await self._open(request, place)
+            headers, pieces = _headers(response), self._pieces(response)
+            return AsyncHttpStream(response.status_code, headers, response, pieces, place, self._options)
+
+    async def aclose(self) -> None:
+        """Close the connections of the running loop; the transport may be used again and opens new ones."""
+        import asyncio
+
+        for pool in self._loops.pop(asyncio.get_running_loop(), {}).values():
+            await pool.aclose()
+
+    async def _open(self, request: HttpRequest, place: Target) -> Any:
+        if self._client is None:
+            return await self._pool(place).handle_async_request(_own_request(request, place, self._options))
+        built = _client_request(self._client, request, place, self._options)
+        return await self._client.send(built, stream=True, follow_redirects=False)
+
+    def _pieces(self, response: Any) -> AsyncIterable[bytes]:
+        if self._client is None and _is_plain(response):
+            return response.stream  # type: ignore[no-any-return]
+        return response.aiter_bytes()  # type: ignore[no-any-return]
+
+    async def _signed(self, request: HttpRequest) -> HttpRequest:
+        if self._options.auth is None:
+            return request
+        signed = self._options.auth(request)
+        return _checked(await signed if isawaitable(signed) else signed)
+
+    def _pool(self, place: Target) -> httpx.AsyncHTTPTransport:
+        import asyncio
+
+        pools = self._loops.get(asyncio.get_running_loop())
+        if pools is None:
+            pools = self._begin(asyncio.get_running_loop())
+        pool = pools.get(place.origin)
+        if pool is None:
+            import httpx
+
+            pool = pools[place.origin] = httpx.AsyncHTTPTransport(**_way(place, self._options))
+        return pool
+
+    def _begin(self, loop: asyncio.AbstractEventLoop) -> dict[str, httpx.AsyncHTTPTransport]:
+        """Give `loop` pools of its own, and let go of loops that ended: their connections hold on to them."""
+        with self._lock:
+            for ended in [old for old in self._loops if old.is_closed()]:
+                del self._loops[ended]
+            return self._loops.setdefault(loop, {})
+
+
+def _checked(signed: Any) -> HttpRequest:
+    if not isinstance(signed, HttpRequest):
+        raise ConfigurationError(
+            f"The auth function returned a {type(signed).__name__}, not an HttpRequest.",
+            remedy="Return the request to send; an async auth function needs an asynchronous run.",
+        )
+    return signed
+
+
+def _wire_headers(request: HttpRequest, place: Target) -> list[tuple[str, str]]:
+    headers = list(request.headers)
+    given = {name.lower() for name, _ in headers}
+    # A compressing proxy holds deltas back until it has a block, so a stream asks for none.
+    defaults = (*_DEFAULTS, ("accept-encoding", "identity" if request.stream else "gzip, deflate"))
+    headers += [pair for pair in defaults if pair[0] not in given]
+    if place.basic is not None and "authorization" not in given:
+        headers.append(("authorization", place.basic))
+    return headers
+
+
+def _own_request(request: HttpRequest, place: Target, options: TransportOptions) -> httpx.Request:
+    import httpx
+
+    return httpx.Request(
+        request.method,
+        _url(place.url),
+        headers=_wire_headers(request, place),
+        content=request.body,
+        extensions={"timeout": dict(zip(("connect", "read", "write", "pool"), _limits(options), strict=True))},
+    )
+
+
+@lru_cache(maxsize=64)
+def _url(url: str) -> httpx.URL:
+    import httpx
+
+    return httpx.URL(url)
+
+
+def _limits(options: TransportOptions) -> tuple[float, float, float, float]:
+    """Return the seconds to connect, read, write and wait for a free connection, as httpx orders them."""
+    return options.connect_seconds, options.read_seconds, options.read_seconds, options.connect_seconds
+
+
+def _client_request(client: Any, request: HttpRequest, place: Target, options: TransportOptions) -> Any:
+    timeout = client.timeout
+    # Untouched, the library's default of 5 s would end most answers of a model.
+    own = {} if timeout != type(timeout)(5.0) else {"timeout": _limits(options)}
+    headers = _wire_headers(request, place)
+    return client.build_request(request.method, place.url, headers=headers, content=request.body, **own)
+
+
+def _way(place: Target, options: TransportOptions) -> dict[str, Any]:
+    """Return how to open a pool for `place`."""
+    import httpx
+
+    proxy = proxy_for(place)
+    trust = tls_context(options.ca_file, options.client_certificate) if place.secure else no_trust()
+    way: dict[str, Any] = {
+        "verify": trust,
+        "limits": httpx.Limits(
+            max_connections=CONNECTIONS, max_keepalive_connections=CONNECTIONS, keepalive_expiry=KEEP_SECONDS
+        ),
+    }
+    if proxy is None:
+        return way
+    proxy_trust = tls_context(options.ca_file, None) if proxy.startswith("https:") else None
+    return way | {"proxy": httpx.Proxy(proxy, ssl_context=proxy_trust)}
+
+
+def _is_plain(response: Any) -> bool:
+    encoding: str = response.headers.get("content-encoding", "identity")
+    return encoding == "identity"
+
+
+def _headers(response: Any) -> dict[str, str]:
+    headers: dict[str, str] = {}
+    for name, value in response.headers.multi_items():
+        headers[name] = f"{headers[name]}, {value}" if name in headers else value
+    return headers

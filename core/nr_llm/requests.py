@@ -40,8 +40,8 @@ class CompletionRequest:
     __hash__ = None  # type: ignore[assignment]  # holds messages
 
     model: str
-    messages: tuple[ChatMessage, ...] = attrs.field(converter=tuple)
-    tools: tuple[ToolSpec, ...] = attrs.field(default=(), converter=tuple)
+    messages: tuple[ChatMessage, ...]
+    tools: tuple[ToolSpec, ...] = ()
     options: Options = attrs.field(factory=Options)
     stages: tuple[Callable[[], TextStage], ...] = ()
     stream: bool = False

@@ -112,7 +112,7 @@ class RunState:
     @property
     def truncated(self) -> bool:
         """Whether the answer is missing or cut short."""
-        return self.reason is not TerminationReason.COMPLETED
+        return self.reason not in (TerminationReason.COMPLETED, TerminationReason.DRY_RUN)
 
     def to_json(self) -> dict[str, JSON]:
         """Return the state as a JSON object, lossless."""

@@ -1,0 +1,96 @@
+"""Drives a flow by awaiting, as an async generator of events: the asynchronous twin of `_drive`."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from typing import Any, TypeAlias, TypeVar
+
+from nr_llm._aperform import AsyncPerformer
+from nr_llm._drive import Ended, advance, cancelled_outcome
+from nr_llm._perform import Answer
+from nr_llm.effects import Complete, Effect, Flow, Invoke, Record, Wait
+from nr_llm.errors import RunCancelledError, StoreError
+from nr_llm.events import Event, Finished
+from nr_llm.runs import Outcome
+
+T = TypeVar("T")
+Items: TypeAlias = AsyncGenerator[Event | Answer[Any], None]
+
+
+async def aevents(flow: Flow[Outcome], performer: AsyncPerformer) -> AsyncGenerator[Event, None]:
+    """
+    Run `flow` and yield what happens; the last event is `Finished`.
+
+    However it ends, cancellation included, the flow is closed, each open call is answered and the performer is told.
+
+    Raises:
+        NrLlmError: The run failed; `state` holds the run so far.
+    """
+    outcome: Outcome | None = None
+    try:
+        async with aclosing(aperformed(flow, performer)) as items:
+            async for item in items:
+                if isinstance(item, Ended):
+                    outcome = item.value
+                else:
+                    yield item
+        await performer.close(performer.desk.last)
+    except BaseException as error:
+        outcome = await _stopped(flow, performer, error)
+    assert outcome is not None
+    yield Finished(outcome)
+
+
+async def aperformed(flow: Flow[T], performer: AsyncPerformer) -> AsyncGenerator[Event | Ended[T], None]:
+    """Perform the effects of `flow` one after another, yield what happens, and last what it returns."""
+    current = advance(flow)
+    while not isinstance(current, Ended):
+        answer: Answer[Any] | Exception | None = None
+        async with aclosing(_perform(current, performer)) as items:
+            while answer is None:
+                item = await _next(items)
+                if isinstance(item, (Answer, Exception)):
+                    answer = item
+                else:
+                    yield item
+        current = advance(flow, error=answer) if isinstance(answer, Exception) else advance(flow, answer.value)
+    yield current
+
+
+async def _next(items: Items) -> Event | Answer[Any] | Exception:
+    """Return the next item of a performed effect, or what performing it raised."""
+    try:
+        return await anext(items)
+    except StopAsyncIteration:
+        return RuntimeError("a performer ended without an answer")
+    except Exception as error:
+        return error
+
+
+def _perform(effect: Effect[Any], performer: AsyncPerformer) -> Items:
+    match effect:
+        case Complete(request):
+            return performer.complete(request)
+        case Invoke(calls):
+            return performer.invoke(calls)
+        case Record(step, state):
+            performer.desk.last = state
+            return performer.record(step, state)
+        case Wait(seconds, jitter):
+            return performer.wait(seconds, jitter)
+        case _:
+            raise TypeError(f"a flow yielded {effect!r}, which is no effect")
+
+
+async def _stopped(flow: Flow[Outcome], performer: AsyncPerformer, error: BaseException) -> Outcome:
+    """Settle a run that did not end by itself; return its outcome if it was cancelled, else raise."""
+    flow.close()
+    state = performer.desk.settled(error)
+    try:
+        await performer.close(state)
+    except StoreError as failure:  # the first fault is the one to report
+        failure.state = state
+        if isinstance(error, RunCancelledError):
+            raise
+    return cancelled_outcome(performer.desk, error)

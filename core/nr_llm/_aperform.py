@@ -1,0 +1,253 @@
+"""Performs a run's effects by awaiting: the asynchronous twin of `_perform`."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import random
+import time
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+from contextlib import aclosing
+from functools import partial
+from typing import Any, TypeAlias, TypeVar, cast
+
+import attrs
+
+from nr_llm._calls import CallBatch, Done, Job, Message, Post
+from nr_llm._desk import Delivery, Desk
+from nr_llm._perform import Answer
+from nr_llm.effects import CallOutcome
+from nr_llm.errors import MalformedReplyError
+from nr_llm.events import Delta, Event, StepRecorded
+from nr_llm.memo import Memo
+from nr_llm.providers import Codec, DirectProvider, HttpProvider
+from nr_llm.requests import CompletionRequest
+from nr_llm.responses import CompletionResponse
+from nr_llm.state import PendingCall, RunState
+from nr_llm.steps import RunStep
+
+T = TypeVar("T")
+Pieces: TypeAlias = AsyncGenerator[Delta | CompletionResponse, None]
+
+
+class Inbox:
+    """Messages for the task that waits for them, posted from it, from other tasks or from threads."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._queue: asyncio.Queue[Any] = asyncio.Queue()
+
+    def post(self, message: Any) -> None:
+        """Hand a message in, from any thread; one that comes after the loop has closed is for nobody."""
+        try:
+            self._loop.call_soon_threadsafe(self._queue.put_nowait, message)
+        except RuntimeError:  # the loop is closed
+            return
+
+    async def get(self, seconds: float | None = None) -> Any:
+        """Return the next message, or None when `seconds` have passed."""
+        if seconds is None:
+            return await self._queue.get()
+        timer = self._loop.call_later(seconds, self._queue.put_nowait, None)
+        try:
+            return await self._queue.get()
+        finally:
+            timer.cancel()
+
+    def drain(self) -> Iterator[Any]:
+        """Yield what is there already."""
+        while not self._queue.empty():
+            yield self._queue.get_nowait()
+
+
+class AsyncPerformer:
+    """
+    Performs the effects of one run in the running event loop.
+
+    Args:
+        desk: The run's bookkeeping.
+        transport: Sends HTTP requests, or None for a provider that answers by itself.
+    """
+
+    def __init__(self, desk: Desk, *, transport: Any = None) -> None:
+        self.desk = desk
+        self._transport = transport
+        self._memo = Memo()
+
+    async def complete(self, request: CompletionRequest) -> AsyncGenerator[Event | Answer[CompletionResponse], None]:
+        """Ask the model once, yielding deltas when the answer is streamed."""
+        self.desk.go_on()
+        began = time.monotonic()
+        delivery = Delivery(request)
+        reply: CompletionResponse | None = None
+        try:
+            async with aclosing(self._ask(request)) as items:
+                async for item in items:
+                    if isinstance(item, CompletionResponse):
+                        reply = item
+                        break
+                    for delta in self._delta(delivery.feed(item)):
+                        yield delta
+                    self.desk.go_on()
+            if reply is None:
+                raise MalformedReplyError("the answer ended without a reply", provider=self.desk.provider_name)
+        except Exception as error:
+            raise delivery.blame(error)
+        if request.stream or request.stages:
+            for delta in self._delta(delivery.rest(reply)):
+                yield delta
+        yield Answer(attrs.evolve(delivery.filtered(reply), elapsed=time.monotonic() - began))
+
+    def _delta(self, delta: Delta | None) -> Iterator[Delta]:
+        if delta is not None:
+            self.desk.observers.tell("delta", delta)
+            yield delta
+
+    def _ask(self, request: CompletionRequest) -> Pieces:
+        provider = self.desk.provider
+        if self._transport is None:
+            return self._direct(cast(DirectProvider, provider), request)
+        codec = cast(HttpProvider, provider).codec
+        return self._stream(codec, request) if request.stream else self._send(codec, request)
+
+    async def _direct(self, provider: DirectProvider, request: CompletionRequest) -> Pieces:
+        """Run a blocking provider in a thread, and stop it when nobody waits any more."""
+        inbox, cancelled = Inbox(), self.desk.cancelled.child()
+        self.desk.threads.start(partial(_produce, provider, request, cancelled, inbox.post))
+        try:
+            while isinstance(item := await inbox.get(), Answer):
+                yield item.value
+        finally:
+            cancelled.cancel("nobody waits for the answer")
+        if item is not None:
+            raise item
+
+    async def _send(self, codec: Codec, request: CompletionRequest) -> Pieces:
+        reply = await self._transport.send(codec.encode(request, self._memo))
+        if not 200 <= reply.status < 300:
+            raise codec.error(reply)
+        yield codec.decode(reply, request)
+
+    async def _stream(self, codec: Codec, request: CompletionRequest) -> Pieces:
+        async with await self._transport.stream(codec.encode(request, self._memo)) as reply:
+            if not 200 <= reply.status < 300:
+                raise codec.error(await reply.aread())
+            decoder = codec.decoder(request)
+            async for data in reply:
+                for delta in decoder.feed(data):
+                    yield delta
+            yield decoder.finish()
+
+    async def invoke(self, calls: Sequence[PendingCall]) -> AsyncGenerator[Event | Answer[tuple[CallOutcome, ...]], None]:
+        """Run one batch of calls, yielding progress and completions as they come."""
+        self.desk.go_on()
+        inbox = Inbox()
+        batch = CallBatch(self.desk, calls, inbox.post)
+        try:
+            for event in batch.admit():
+                yield event
+            while not batch.done:
+                for job in batch.start():
+                    self._launch(job, inbox.post)
+                message: Message | None = await inbox.get(batch.wait_seconds())
+                for event in batch.handle(message):
+                    yield event
+        finally:
+            for message in inbox.drain():
+                batch.collect(message)
+            batch.abandon()
+        yield Answer(batch.answers())
+
+    def _launch(self, job: Job, post: Post) -> None:
+        """Start a job: an async function here, any other in a thread, where it may block."""
+        loop = asyncio.get_running_loop()
+        if _is_async(job.admitted.tool.function):
+            _start_task(loop, job, job.call(), post)
+        else:
+            self.desk.threads.start(partial(_work, loop, job, post))
+
+    async def record(self, step: RunStep | None, state: RunState) -> AsyncGenerator[Event | Answer[None], None]:
+        """Show a step to the observers, then have it stored, then tell the consumer."""
+        if step is not None:
+            self.desk.observers.tell("step", step)
+        await self._store("record", step, state)
+        if step is not None:
+            yield StepRecorded(step)
+        yield Answer(None)
+
+    async def wait(self, seconds: float, jitter: float) -> AsyncGenerator[Event | Answer[None], None]:
+        """Pause, or until the run is cancelled."""
+        inbox = Inbox()
+        unsubscribe = self.desk.cancelled.on_cancel(lambda: inbox.post(None))
+        try:
+            await inbox.get(seconds + random.random() * jitter)  # noqa: S311  # no secret depends on it
+        finally:
+            unsubscribe()
+        self.desk.go_on()
+        yield Answer(None)
+
+    async def close(self, state: RunState) -> None:
+        """Tell observers and store, once, how the run ended."""
+        if self.desk.leave():
+            self.desk.observers.tell("close", state)
+            await self._store("close", state)
+
+    async def _store(self, method: str, *values: object) -> None:
+        if self.desk.store is None:
+            return
+        with self.desk.storing(method):
+            done = getattr(self.desk.store, method)(*values)
+            if inspect.isawaitable(done):
+                await done
+
+
+def _produce(
+    provider: DirectProvider, request: CompletionRequest, cancelled: Any, post: Callable[[Any], None]
+) -> None:
+    try:
+        for item in provider.complete(request, cancelled):
+            post(Answer(item))
+            if cancelled.cancelled:
+                break
+    except BaseException as error:
+        post(error if isinstance(error, Exception) else RuntimeError(type(error).__name__))
+    else:
+        post(None)
+
+
+def _is_async(function: Callable[..., Any]) -> bool:
+    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(getattr(function, "__call__", None))
+
+
+def _work(loop: asyncio.AbstractEventLoop, job: Job, post: Post) -> None:
+    """Run a job in a worker thread; an awaitable it returns is awaited in the loop."""
+    try:
+        value = job.call()
+    except BaseException as error:
+        post(Done(job.index, error=error))
+        return
+    if inspect.isawaitable(value):
+        loop.call_soon_threadsafe(_start_task, loop, job, value, post)
+    else:
+        post(Done(job.index, value))
+
+
+def _start_task(loop: asyncio.AbstractEventLoop, job: Job, awaitable: Any, post: Post) -> None:
+    task = loop.create_task(_awaited(job, awaitable, post), context=job.context)
+    job.give_up = task.cancel
+    if job.cancelled.cancelled:
+        task.cancel()
+
+
+async def _awaited(job: Job, awaitable: Any, post: Post) -> None:
+    """Await a tool; told as finished unless the run itself has let go of it."""
+    try:
+        value = await awaitable
+    except asyncio.CancelledError as error:
+        if job.cancelled.cancelled:
+            raise
+        post(Done(job.index, error=error))
+    except (Exception, SystemExit, GeneratorExit) as error:
+        post(Done(job.index, error=error))
+    else:
+        post(Done(job.index, value))

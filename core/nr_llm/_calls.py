@@ -1,0 +1,193 @@
+"""
+One batch of calls under way: which may start, which run, which are done, in either colour.
+
+The batch is a state machine fed with messages.  Threads and tasks post what happened to them; whoever waits for
+the messages (a queue in one colour, an asyncio queue in the other) hands them in.  So limits, time-outs and
+bookkeeping are written once and need no lock.
+"""
+
+from __future__ import annotations
+
+import contextvars
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, TypeAlias
+
+import attrs
+
+from nr_llm._desk import Desk
+from nr_llm._seam import Admitted, admit, failed, received, timed_out
+from nr_llm.cancellation import Cancellation
+from nr_llm.effects import CallOutcome
+from nr_llm.errors import RunCancelledError
+from nr_llm.events import Event, ToolFinished, ToolProgress
+from nr_llm.messages import ToolCall
+from nr_llm.results import ToolResult
+from nr_llm.state import PendingCall
+
+
+@attrs.frozen
+class Done:
+    """A tool returned or raised."""
+
+    index: int
+    value: Any = None
+    error: BaseException | None = None
+
+
+@attrs.frozen
+class Progress:
+    """A tool reported progress."""
+
+    event: ToolProgress
+
+
+@attrs.frozen
+class Wake:
+    """A slot may be free, or the run was cancelled."""
+
+
+Message: TypeAlias = Done | Progress | Wake
+Post: TypeAlias = Callable[[Message], None]
+
+
+@attrs.define(eq=False)
+class Job:
+    """A call that runs."""
+
+    index: int
+    admitted: Admitted
+    cancelled: Cancellation
+    started: float
+    deadline: float | None
+    arguments: dict[str, Any]
+    context: contextvars.Context = attrs.field(factory=contextvars.copy_context)
+    give_up: Callable[[], object] = lambda: None
+
+    def call(self) -> Any:
+        """Call the tool's function, in the caller's context variables."""
+        return self.context.run(self.admitted.tool.function, **self.arguments)
+
+
+class CallBatch:
+    """A batch of calls; `post` hands a message to whoever waits, from any thread."""
+
+    def __init__(self, desk: Desk, calls: Sequence[PendingCall], post: Post) -> None:
+        self._desk = desk
+        self._calls = calls
+        self._post = post
+        self._running: dict[int, Job] = {}
+        self._waiting: list[tuple[PendingCall, Admitted]] = []
+        self._unsubscribe = desk.cancelled.on_cancel(lambda: post(Wake()))
+        desk.finished, desk.started = {}, set()
+
+    def admit(self) -> Iterator[Event]:
+        """Answer the calls that may not run, and queue the others."""
+        for pending in self._calls:
+            verdict = admit(pending.call, self._desk.toolbox, limits=self._desk.limits)
+            if isinstance(verdict, ToolResult):
+                yield from self._finish(pending.index, pending.call, CallOutcome(verdict, executed=False))
+            else:
+                self._waiting.append((pending, verdict))
+
+    @property
+    def done(self) -> bool:
+        """Whether every call has an outcome."""
+        return len(self._desk.finished) == len(self._calls)
+
+    def answers(self) -> tuple[CallOutcome, ...]:
+        """Return the outcomes in the order of the calls."""
+        return tuple(self._desk.finished[pending.index] for pending in self._calls)
+
+    def start(self) -> list[Job]:
+        """Return the jobs that may start now; the caller launches them."""
+        jobs = []
+        waiting, self._waiting = self._waiting, []
+        for pending, admitted in waiting:
+            free = len(self._running) < self._desk.limits.parallel_calls
+            if free and self._desk.slots.take(admitted.tool, lambda: self._post(Wake())):
+                jobs.append(self._start(pending, admitted))
+            else:
+                self._waiting.append((pending, admitted))
+        return jobs
+
+    def _start(self, pending: PendingCall, admitted: Admitted) -> Job:
+        now = time.monotonic()
+        tool = admitted.tool
+        deadline = None if tool.timeout is None else now + tool.timeout
+        cancelled = self._desk.cancelled.child()
+        arguments = admitted.arguments
+        if tool.context is not None:
+            report = self._reporter(pending.call)
+            context = self._desk.context(pending, admitted, deadline=deadline, cancelled=cancelled, report=report)
+            arguments = arguments | {tool.context: context}
+        job = Job(pending.index, admitted, cancelled, now, deadline, arguments)
+        self._running[pending.index] = job
+        self._desk.started.add(pending.index)
+        return job
+
+    def _reporter(self, call: ToolCall) -> Callable[[str], None]:
+        return lambda message: self._post(Progress(ToolProgress(call.id, call.name, str(message)[:500])))
+
+    def wait_seconds(self) -> float | None:
+        """Return how long nothing can happen but a message; None for as long as it takes."""
+        deadlines = [job.deadline for job in self._running.values() if job.deadline is not None]
+        return max(0.0, min(deadlines) - time.monotonic()) if deadlines else None
+
+    def handle(self, message: Message | None) -> Iterator[Event]:
+        """
+        Take a message in, or None when time has passed.
+
+        Raises:
+            RunCancelledError: The run was cancelled.
+        """
+        if isinstance(message, Done) and message.index in self._running:
+            yield from self._end(self._running[message.index], self._judge(message))
+        elif isinstance(message, Progress):
+            yield message.event
+        if self._desk.cancelled.cancelled and not self.done:
+            raise RunCancelledError(self._desk.cancelled.reason)
+        yield from self._expire()
+
+    def _judge(self, message: Done) -> ToolResult:
+        admitted, desk = self._running[message.index].admitted, self._desk
+        try:
+            if message.error is not None:
+                desk.log_failure(admitted.tool, message.error)
+                return failed(admitted, message.error, limits=desk.limits, run_id=desk.run_id)
+            return received(admitted, message.value, limits=desk.limits)
+        except Exception as error:  # a foreign exception or text type may raise from anything
+            return failed(admitted, RuntimeError(type(error).__name__), limits=desk.limits, run_id=desk.run_id)
+
+    def _expire(self) -> Iterator[Event]:
+        now = time.monotonic()
+        for job in [job for job in self._running.values() if job.deadline is not None and job.deadline <= now]:
+            job.cancelled.cancel("timed out")
+            job.give_up()
+            self._desk.abandoned += 1
+            yield from self._end(job, timed_out(job.admitted.tool))
+
+    def _end(self, job: Job, result: ToolResult) -> Iterator[Event]:
+        del self._running[job.index]
+        self._desk.slots.give_back(job.admitted.tool)
+        outcome = CallOutcome(result, time.monotonic() - job.started)
+        yield from self._finish(job.index, job.admitted.call, outcome)
+
+    def _finish(self, index: int, call: ToolCall, outcome: CallOutcome) -> Iterator[Event]:
+        self._desk.finished[index] = outcome
+        yield ToolFinished(call.id, call.name, outcome.result.is_error, outcome.seconds)
+
+    def collect(self, message: Message) -> None:
+        """Take in what happened after nobody waited any more, so that what ran is not lost."""
+        if isinstance(message, Done) and message.index in self._running:
+            deque(self._end(self._running[message.index], self._judge(message)), maxlen=0)
+
+    def abandon(self) -> None:
+        """Let go of everything that still runs; nobody waits for it any more."""
+        self._unsubscribe()
+        for job in self._running.values():
+            job.cancelled.cancel(self._desk.cancelled.reason or "the run stopped")
+            job.give_up()
+            self._desk.slots.give_back(job.admitted.tool)
+        self._running.clear()

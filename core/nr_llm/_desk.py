@@ -1,0 +1,214 @@
+"""What both colours of a run share: its bookkeeping and its watchers, without any waiting."""
+
+from __future__ import annotations
+
+import logging
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, Protocol
+
+import attrs
+
+from nr_llm._observers import Observers
+from nr_llm._seam import Admitted
+from nr_llm._settle import settle
+from nr_llm._slots import Slots
+from nr_llm._threads import DaemonThreads
+from nr_llm._turns import past_invocations
+from nr_llm.actors import Actor
+from nr_llm.cancellation import Cancellation
+from nr_llm.effects import CallOutcome
+from nr_llm.errors import ProviderError, RunCancelledError, StoreError
+from nr_llm.events import Delta, TextDelta
+from nr_llm.limits import Limits
+from nr_llm.providers import Provider
+from nr_llm.redaction import Redactor
+from nr_llm.requests import CompletionRequest, TextStage
+from nr_llm.responses import CompletionResponse
+from nr_llm.runs import ToolInvocation
+from nr_llm.state import PendingCall, RunState, TerminationReason
+from nr_llm.steps import RunStep
+from nr_llm.toolbox import Toolbox
+from nr_llm.tools import ToolContext
+
+
+class Store(Protocol):
+    """
+    Keeps a run; no observer, since its failure stops the run.
+
+    In async runs its methods may return awaitables.
+    """
+
+    def record(self, step: RunStep | None, state: RunState) -> Any:
+        """Keep a step, if there is one, and the checkpoint."""
+
+    def close(self, state: RunState) -> Any:
+        """Keep how the run, or this segment of it, ended."""
+
+
+@attrs.define(kw_only=True, eq=False)
+class Desk:
+    """
+    The bookkeeping of one run.
+
+    Attributes:
+        run_id: The run.
+        toolbox: The tools it may use.
+        limits: Its bounds.
+        cancelled: Thrown when it shall stop.
+        provider: Who answers, or None where nobody is asked.
+        threads: Where blocking tools run.
+        slots: Concurrency of tools, shared between runs.
+        observers: Who watches.
+        store: Who keeps it, or None.
+        redactor: Masks secrets in the log.
+        log: The log.
+        last: The last recorded state.
+        finished: Outcomes of the batch under way, by index in the turn.
+        started: Indices of its calls that began.
+        abandoned: Calls that timed out and may still run.
+        invocations: The calls of the run so far, artifacts and all.
+    """
+
+    run_id: str
+    toolbox: Toolbox
+    limits: Limits
+    threads: DaemonThreads
+    slots: Slots
+    observers: Observers
+    last: RunState
+    provider: Provider | None = None
+    cancelled: Cancellation = attrs.field(factory=Cancellation)
+    store: Store | None = None
+    redactor: Redactor = attrs.field(factory=Redactor)
+    log: logging.Logger = attrs.field(factory=lambda: logging.getLogger("nr_llm"))
+    actor: Actor | None = None
+    deps: Any = None
+    secret_of: Callable[[str], str] | None = None
+    finished: dict[int, CallOutcome] = attrs.field(factory=dict)
+    started: set[int] = attrs.field(factory=set)
+    abandoned: int = 0
+    invocations: list[ToolInvocation] = attrs.field(factory=list)
+    _left: bool = attrs.field(default=False, init=False)
+
+    @property
+    def provider_name(self) -> str:
+        """The provider's name, for errors."""
+        return self.provider.name if self.provider is not None else ""
+
+    def go_on(self) -> None:
+        """
+        Return if the run shall go on.
+
+        Raises:
+            RunCancelledError: It was cancelled.
+        """
+        if self.cancelled.cancelled:
+            raise RunCancelledError(self.cancelled.reason)
+
+    def leave(self) -> bool:
+        """Return whether this is the first time the run is closed."""
+        first, self._left = not self._left, True
+        return first
+
+    @contextmanager
+    def storing(self, method: str) -> Iterator[None]:
+        """Turn whatever a store raises into a `StoreError`."""
+        try:
+            yield
+        except StoreError:
+            raise
+        except Exception as error:
+            kind = type(error).__name__
+            raise StoreError(f"The store failed at {method!r} of run {self.run_id}: {kind}.") from error
+
+    def context(
+        self,
+        pending: PendingCall,
+        admitted: Admitted,
+        *,
+        deadline: float | None,
+        cancelled: Cancellation,
+        report: Callable[[str], None],
+    ) -> ToolContext:
+        """Return what the tool of a call may know of the run."""
+        settings: dict[str, Any] = {} if self.secret_of is None else {"secret_of": self.secret_of}
+        return ToolContext(
+            run_id=self.run_id,
+            call_id=pending.call.id,
+            tool=admitted.tool.name,
+            actor=self.actor,
+            deps=self.deps,
+            deadline=deadline,
+            cancelled=cancelled,
+            idempotency_key=f"{self.run_id}:{self.last.rounds}:{pending.index}",
+            log=self.log.getChild("tools"),
+            report=report,
+            **settings,
+        )
+
+    def log_failure(self, tool: object, error: BaseException) -> None:
+        """Log what a tool raised, with its traceback, secrets masked: the only place its text goes."""
+        text = self.redactor.redact("".join(traceback.format_exception(error)))
+        self.log.error("Tool %r failed in run %s\n%s", getattr(tool, "name", tool), self.run_id, text)
+
+    def all_invocations(self) -> tuple[ToolInvocation, ...]:
+        """Return the calls of the run, those included that were answered while it was settled."""
+        return (*self.invocations, *tuple(past_invocations(self.last))[len(self.invocations) :])
+
+    def settled(self, error: BaseException | None) -> RunState:
+        """Return the last state, every call of it answered."""
+        cancelled = self.cancelled.cancelled or not isinstance(error, Exception)
+        reason = TerminationReason.CANCELLED if cancelled else TerminationReason.FAILED
+        self.last = settle(self.last, reason, finished=self.finished, started=self.started)
+        return self.last
+
+
+class Delivery:
+    """One reply on its way to the consumer: filters its text and remembers whether any of it has left."""
+
+    def __init__(self, request: CompletionRequest) -> None:
+        self._stages: list[TextStage] = [make() for make in request.stages]
+        self._pieces: list[str] = []
+        self.delivered = False
+
+    def feed(self, delta: Delta) -> Delta | None:
+        """Return what may leave of `delta`, or None when it is held back."""
+        if isinstance(delta, TextDelta) and self._stages:
+            return self._text(self._through(delta.text, 0))
+        if isinstance(delta, TextDelta):
+            self._pieces.append(delta.text)
+        self.delivered = True
+        return delta
+
+    def _text(self, text: str) -> TextDelta | None:
+        if not text:
+            return None
+        self._pieces.append(text)
+        self.delivered = True
+        return TextDelta(text)
+
+    def _through(self, text: str, first: int) -> str:
+        for stage in self._stages[first:]:
+            text = stage.feed(text) if text else ""
+        return text
+
+    def rest(self, reply: CompletionResponse) -> TextDelta | None:
+        """Return the text still to leave when `reply` is complete: all of it, if nothing was streamed."""
+        text = ""
+        if not self._pieces and not self.delivered and reply.content:
+            text = self._through(reply.content, 0)
+        for i, stage in enumerate(self._stages):
+            text += self._through(stage.finish(), i + 1)
+        return self._text(text)
+
+    def filtered(self, reply: CompletionResponse) -> CompletionResponse:
+        """Return `reply` with the content that left, where filters may have changed it."""
+        return attrs.evolve(reply, content="".join(self._pieces)) if self._stages else reply
+
+    def blame(self, error: Exception) -> Exception:
+        """Return `error`, marked if a part of the reply had left already."""
+        if isinstance(error, ProviderError):
+            error.delivered = error.delivered or self.delivered
+        return error

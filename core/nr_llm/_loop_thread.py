@@ -1,0 +1,68 @@
+"""An event loop in a thread of its own, for async tools of runs that do not await."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from concurrent.futures import Future
+from typing import Any
+
+from nr_llm._calls import Job
+
+
+class LoopThread:
+    """Starts its thread at the first use; one loop serves all runs, so that connections of tools can be shared."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    def wait(self, awaitable: Any, job: Job) -> Any:
+        """Await `awaitable` in the loop, in the job's context variables, and return what it gives."""
+        loop = self._running()
+        future: Future[Any] = Future()
+        loop.call_soon_threadsafe(_begin, loop, awaitable, job, future)
+        return future.result()
+
+    def _running(self) -> asyncio.AbstractEventLoop:
+        with self._lock:
+            if self._loop is None:
+                self._loop = asyncio.new_event_loop()
+                threading.Thread(target=_serve, args=(self._loop,), name="nr-llm-loop", daemon=True).start()
+            return self._loop
+
+    def close(self) -> None:
+        """Stop the loop, cancelling what still runs in it."""
+        with self._lock:
+            loop, self._loop = self._loop, None
+        if loop is not None:
+            loop.call_soon_threadsafe(loop.stop)
+
+
+def _serve(loop: asyncio.AbstractEventLoop) -> None:
+    try:
+        loop.run_forever()
+        left = asyncio.all_tasks(loop)
+        for task in left:
+            task.cancel()
+        loop.run_until_complete(asyncio.gather(*left, return_exceptions=True))
+        loop.run_until_complete(loop.shutdown_asyncgens())
+    finally:
+        loop.close()
+
+
+def _begin(loop: asyncio.AbstractEventLoop, awaitable: Any, job: Job, future: Future[Any]) -> None:
+    task = loop.create_task(_settled(awaitable, future), context=job.context)
+    job.give_up = lambda: loop.call_soon_threadsafe(task.cancel)
+    if job.cancelled.cancelled:
+        task.cancel()
+
+
+async def _settled(awaitable: Any, future: Future[Any]) -> None:
+    """Await, and hand on whatever comes: an exception that escaped here would end the loop for all."""
+    try:
+        value = await awaitable
+    except BaseException as error:
+        future.set_exception(error)
+    else:
+        future.set_result(value)

@@ -1,0 +1,75 @@
+"""The people and programs that watch a run: shown every step first, and never able to stop it."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable
+from typing import Any, Protocol, TypeAlias
+
+import attrs
+
+from nr_llm.actors import Actor
+from nr_llm.events import Delta
+from nr_llm.state import RunState
+from nr_llm.steps import RunStep
+
+
+@attrs.frozen(kw_only=True)
+class RunInfo:
+    """What an observer is told of the run it will watch."""
+
+    run_id: str
+    model: str
+    actor: Actor | None = None
+
+
+class Observer(Protocol):
+    """
+    Watches one run; each method may be left out.
+
+    A method that raises is logged and its observer switched off for the rest of the run.
+    """
+
+    def step(self, step: RunStep) -> None:
+        """A step is done, unfiltered, artifacts and all."""
+
+    def delta(self, delta: Delta) -> None:
+        """The model wrote a piece; only in streamed runs."""
+
+    def close(self, state: RunState) -> None:
+        """The run, or this segment of it, is over, however it ended."""
+
+
+ObserverFactory: TypeAlias = Callable[[RunInfo], Any]
+"""Makes the observer of one run: an `Observer`, with only the methods it wants."""
+
+
+class Observers:
+    """The observers of one run, each in its own guard."""
+
+    def __init__(self, factories: Iterable[ObserverFactory], info: RunInfo, log: logging.Logger) -> None:
+        self._log = log
+        self._info = info
+        self._watching: list[Any] = []
+        for factory in factories:
+            try:
+                self._watching.append(factory(info))
+            except Exception as error:
+                self._report(factory, error)
+
+    def tell(self, event: str, value: object) -> None:
+        """Call the method `event` of each observer that has it."""
+        for observer in tuple(self._watching):
+            method = getattr(observer, event, None)
+            if method is None:
+                continue
+            try:
+                method(value)
+            except Exception as error:
+                self._watching.remove(observer)
+                self._report(observer, error)
+
+    def _report(self, observer: object, error: Exception) -> None:
+        kind = type(observer).__name__ if not callable(observer) else getattr(observer, "__name__", "observer")
+        text = "Observer %s raised %s and is switched off for run %s"
+        self._log.warning(text, kind, type(error).__name__, self._info.run_id)

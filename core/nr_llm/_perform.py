@@ -1,0 +1,165 @@
+"""Performs a run's effects by blocking: the model call, the batch of tools, the record, the pause."""
+
+from __future__ import annotations
+
+import inspect
+import queue
+import random
+import time
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing
+from functools import partial
+from typing import Any, Generic, TypeAlias, TypeVar, cast
+
+import attrs
+
+from nr_llm._calls import CallBatch, Done, Job, Message, Post
+from nr_llm._desk import Delivery, Desk
+from nr_llm.effects import CallOutcome
+from nr_llm.errors import MalformedReplyError, StoreError
+from nr_llm.events import Delta, Event, StepRecorded
+from nr_llm.memo import Memo
+from nr_llm.providers import Codec, DirectProvider, HttpProvider
+from nr_llm.requests import CompletionRequest
+from nr_llm.responses import CompletionResponse
+from nr_llm.state import PendingCall, RunState
+from nr_llm.steps import RunStep
+
+T = TypeVar("T")
+Pieces: TypeAlias = Generator[Delta | CompletionResponse, None, None]
+
+
+@attrs.frozen
+class Answer(Generic[T]):
+    """The last thing a performer yields: the answer the flow waits for."""
+
+    value: T
+
+
+class Performer:
+    """
+    Performs the effects of one run in the calling thread.
+
+    Args:
+        desk: The run's bookkeeping.
+        transport: Sends HTTP requests, or None for a provider that answers by itself.
+        await_in_loop: Waits in a worker thread for an awaitable that an async tool returned.
+    """
+
+    def __init__(self, desk: Desk, *, transport: Any = None, await_in_loop: Callable[[Any, Job], Any]) -> None:
+        self.desk = desk
+        self._transport = transport
+        self._await_in_loop = await_in_loop
+        self._memo = Memo()
+
+    def complete(self, request: CompletionRequest) -> Iterator[Event | Answer[CompletionResponse]]:
+        """Ask the model once, yielding deltas when the answer is streamed."""
+        self.desk.go_on()
+        began = time.monotonic()
+        delivery = Delivery(request)
+        try:
+            with closing(self._ask(request)) as items:
+                for item in items:
+                    if isinstance(item, CompletionResponse):
+                        reply = item
+                        break
+                    yield from self._delta(delivery.feed(item))
+                    self.desk.go_on()
+                else:
+                    raise MalformedReplyError("the answer ended without a reply", provider=self.desk.provider_name)
+        except Exception as error:
+            raise delivery.blame(error)
+        if request.stream or request.stages:
+            yield from self._delta(delivery.rest(reply))
+        yield Answer(attrs.evolve(delivery.filtered(reply), elapsed=time.monotonic() - began))
+
+    def _delta(self, delta: Delta | None) -> Iterator[Delta]:
+        if delta is not None:
+            self.desk.observers.tell("delta", delta)
+            yield delta
+
+    def _ask(self, request: CompletionRequest) -> Pieces:
+        provider = self.desk.provider
+        if self._transport is None:
+            return self._direct(cast(DirectProvider, provider), request)
+        codec = cast(HttpProvider, provider).codec
+        return self._stream(codec, request) if request.stream else self._send(codec, request)
+
+    def _direct(self, provider: DirectProvider, request: CompletionRequest) -> Pieces:
+        yield from provider.complete(request, self.desk.cancelled)
+
+    def _send(self, codec: Codec, request: CompletionRequest) -> Pieces:
+        reply = self._transport.send(codec.encode(request, self._memo))
+        if not 200 <= reply.status < 300:
+            raise codec.error(reply)
+        yield codec.decode(reply, request)
+
+    def _stream(self, codec: Codec, request: CompletionRequest) -> Pieces:
+        with self._transport.stream(codec.encode(request, self._memo)) as reply:
+            if not 200 <= reply.status < 300:
+                raise codec.error(reply.read())
+            decoder = codec.decoder(request)
+            for data in reply:
+                yield from decoder.feed(data)
+            yield decoder.finish()
+
+    def invoke(self, calls: Sequence[PendingCall]) -> Iterator[Event | Answer[tuple[CallOutcome, ...]]]:
+        """Run one batch of calls, yielding progress and completions as they come."""
+        self.desk.go_on()
+        inbox: queue.SimpleQueue[Message] = queue.SimpleQueue()
+        batch = CallBatch(self.desk, calls, inbox.put)
+        try:
+            yield from batch.admit()
+            while not batch.done:
+                for job in batch.start():
+                    self.desk.threads.start(partial(self._work, job, inbox.put))
+                try:
+                    message = inbox.get(timeout=batch.wait_seconds())
+                except queue.Empty:
+                    message = None
+                yield from batch.handle(message)
+        finally:
+            while not inbox.empty():
+                batch.collect(inbox.get())
+            batch.abandon()
+        yield Answer(batch.answers())
+
+    def _work(self, job: Job, post: Post) -> None:
+        """Run a job in a worker thread; whatever it raises is told, or its run would wait for ever."""
+        try:
+            value = job.call()
+            if inspect.isawaitable(value):
+                value = self._await_in_loop(value, job)
+        except BaseException as error:
+            post(Done(job.index, error=error))
+        else:
+            post(Done(job.index, value))
+
+    def record(self, step: RunStep | None, state: RunState) -> Iterator[Event | Answer[None]]:
+        """Show a step to the observers, then have it stored, then tell the consumer."""
+        if step is not None:
+            self.desk.observers.tell("step", step)
+        self._store("record", step, state)
+        if step is not None:
+            yield StepRecorded(step)
+        yield Answer(None)
+
+    def wait(self, seconds: float, jitter: float) -> Iterator[Event | Answer[None]]:
+        """Pause, or until the run is cancelled."""
+        self.desk.cancelled.wait(seconds + random.random() * jitter)  # noqa: S311  # no secret depends on it
+        self.desk.go_on()
+        yield Answer(None)
+
+    def close(self, state: RunState) -> None:
+        """Tell observers and store, once, how the run ended."""
+        if self.desk.leave():
+            self.desk.observers.tell("close", state)
+            self._store("close", state)
+
+    def _store(self, method: str, *values: object) -> None:
+        if self.desk.store is None:
+            return
+        with self.desk.storing(method):
+            done = getattr(self.desk.store, method)(*values)
+        if inspect.isawaitable(done):
+            raise StoreError("This store is asynchronous; use it with arun or astream.")

@@ -1,0 +1,144 @@
+"""The pure pieces of a turn: folding a reply in, grouping its calls, refusing some, answering all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+
+import attrs
+
+from nr_llm._seam import admit
+from nr_llm.effects import CallOutcome
+from nr_llm.messages import ChatMessage, Role, ToolCall
+from nr_llm.responses import CompletionResponse, FinishReason
+from nr_llm.results import ToolResult
+from nr_llm.runs import ToolInvocation
+from nr_llm.state import PendingCall, RunState, TerminationReason, Verdict
+from nr_llm.toolbox import Toolbox
+from nr_llm.tools import ToolEffect
+
+_REASONS = {
+    FinishReason.LENGTH: TerminationReason.LENGTH,
+    FinishReason.CONTENT_FILTER: TerminationReason.CONTENT_FILTER,
+}
+
+Batch = tuple[PendingCall, ...]
+
+
+def with_reply(state: RunState, reply: CompletionResponse, *, tools_offered: bool, last: bool) -> RunState:
+    """
+    Return `state` with a reply folded in.
+
+    Args:
+        state: The run when the request was sent.
+        reply: The answer.
+        tools_offered: Whether the request offered tools; calls nobody offered are no calls.
+        last: Whether this was the closing request after the last round.
+    """
+    calls = _unique(reply.tool_calls or (), state.messages) if tools_offered else ()
+    content = reply.content or reply.refusal or ""
+    turn = attrs.evolve(reply, content=content, tool_calls=calls).to_message()
+    state = attrs.evolve(
+        state,
+        messages=(*state.messages, turn),
+        usage=state.usage + reply.total_usage,
+        seconds=state.seconds + reply.elapsed,
+        rounds=state.rounds + (not last),
+        pending=tuple(PendingCall(index=i, call=call) for i, call in enumerate(calls)),
+    )
+    if calls or (reply.finish_reason is FinishReason.PAUSE and not last):
+        return state
+    reason = TerminationReason.MAX_ROUNDS if last else _REASONS.get(reply.finish_reason, TerminationReason.COMPLETED)
+    return attrs.evolve(state, answer=content, reason=reason)
+
+
+def _unique(calls: Sequence[ToolCall], messages: Sequence[ChatMessage]) -> tuple[ToolCall, ...]:
+    """Give each call an id no other call of the conversation has; providers repeat, omit and invent ids."""
+    taken = {call.id for message in messages for call in message.tool_calls or ()}
+    unique = []
+    for call in calls:
+        if call.id in taken:
+            call = attrs.evolve(call, id=next(name for name in _names(len(taken)) if name not in taken))
+        taken.add(call.id)
+        unique.append(call)
+    return tuple(unique)
+
+
+def _names(start: int) -> Iterator[str]:
+    while True:
+        start += 1
+        yield f"call_{start}"
+
+
+def batches(pending: Batch, toolbox: Toolbox) -> Iterator[Batch]:
+    """Group the calls in their order: adjacent reads together, each write and exclusive call by itself."""
+
+    def group(entry: PendingCall) -> int:
+        tool = toolbox.get(entry.call.name)  # an unknown tool is no write: it will be refused
+        return entry.index if tool is not None and tool.alone else -1
+
+    for _, entries in groupby(pending, group):
+        yield tuple(entries)
+
+
+def held(state: RunState, toolbox: Toolbox) -> Batch:
+    """Return the calls of the turn that wait for a person; a call that would be refused does not."""
+
+    def waits(pending: PendingCall) -> bool:
+        tool = toolbox.get(pending.call.name)
+        if tool is None or not tool.needs_approval or pending.verdict is not Verdict.UNASKED or pending.started:
+            return False
+        return not isinstance(admit(pending.call, toolbox, limits=state.limits), ToolResult)
+
+    return tuple(filter(waits, state.pending))
+
+
+def screened(state: RunState, batch: Batch, toolbox: Toolbox) -> tuple[Batch, dict[int, CallOutcome]]:
+    """Return the calls of a batch to be run, and the outcomes of those that are not, by index."""
+    ready: list[PendingCall] = []
+    refused: dict[int, CallOutcome] = {}
+    remote = state.remote_calls
+    for pending in batch:
+        tool = toolbox.get(pending.call.name)
+        if text := _refusal(pending, state, toolbox, ran=len(ready), remote=remote):
+            refused[pending.index] = CallOutcome(ToolResult.error(text), executed=False)
+            continue
+        ready.append(pending)
+        remote += tool is not None and tool.remote
+    return tuple(ready), refused
+
+
+def _refusal(pending: PendingCall, state: RunState, toolbox: Toolbox, *, ran: int, remote: int) -> str | None:
+    limits, tool = state.limits, toolbox.get(pending.call.name)
+    if pending.verdict is Verdict.DENIED:
+        return f"A person declined this call of {pending.call.name!r}; it was not executed. Do not repeat it."
+    if pending.started and tool is not None and tool.effect is ToolEffect.WRITE:
+        return OUTCOME_UNKNOWN
+    if pending.index >= limits.calls_per_turn:
+        return f"Not executed: one turn may hold {limits.calls_per_turn} calls. Ask for the rest in the next turn."
+    if limits.calls is not None and state.calls + ran >= limits.calls:
+        return f"Not executed: the run's budget of {limits.calls} tool calls is used up. Answer with what you have."
+    if tool is not None and tool.remote and remote >= limits.remote_calls:
+        return f"Not executed: the run's budget of {limits.remote_calls} remote calls is used up. Go on without them."
+    return None
+
+
+OUTCOME_UNKNOWN = "The call was started and interrupted; its outcome is unknown. Do not repeat it without checking."
+"""What the model reads about a call that had begun when the run stopped."""
+
+
+def answered(state: RunState, pending: PendingCall, outcome: CallOutcome) -> RunState:
+    """Return `state` with one call answered: the one place where a result's content becomes a message."""
+    result = outcome.result
+    turn = ChatMessage.tool_result(pending.call.id, result.content, is_error=result.is_error)
+    rest = tuple(other for other in state.pending if other.index != pending.index)
+    return attrs.evolve(state, messages=(*state.messages, turn), pending=rest)
+
+
+def past_invocations(state: RunState) -> Iterator[ToolInvocation]:
+    """Yield the calls a run has made before, read back from its messages; artifacts are not kept there."""
+    calls: dict[str, ToolCall] = {}
+    for message in state.messages[state.start :]:
+        calls |= {call.id: call for call in message.tool_calls or ()}
+        if message.role is Role.TOOL and (call := calls.get(message.tool_call_id or "")) is not None:
+            yield ToolInvocation(call.name, call.arguments, message.content, message.is_error)

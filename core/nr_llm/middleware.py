@@ -1,0 +1,66 @@
+"""What can be put around a model call without knowing its colour: a completer in, a completer out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+import attrs
+
+from nr_llm.effects import Completer, Flow, Wait, ask, complete
+from nr_llm.errors import ProviderError
+from nr_llm.requests import CompletionRequest
+from nr_llm.responses import CompletionResponse
+
+Middleware: TypeAlias = Callable[[Completer], Completer]
+"""Wraps a completer; keeps nothing between calls, since many runs share it."""
+
+
+def wrapped(middleware: Sequence[Middleware], inner: Completer = complete) -> Completer:
+    """Return `inner` inside `middleware`, the first one outermost."""
+    for layer in reversed(middleware):
+        inner = layer(inner)
+    return inner
+
+
+@attrs.frozen(kw_only=True)
+class Retry:
+    """
+    Asks again after a passing failure, as long as nothing of the answer has left.
+
+    Args:
+        retries: Further attempts after the first.
+        seconds: Pause before the first of them; doubled for each further one.
+        longest: The longest pause; a service that asks for a longer one is not waited for.
+    """
+
+    retries: int = 2
+    seconds: float = 0.5
+    longest: float = 60.0
+
+    def __call__(self, inner: Completer) -> Completer:
+        """Return `inner` with retries."""
+
+        def completer(request: CompletionRequest) -> Flow[CompletionResponse]:
+            attempt = 1
+            while True:
+                try:
+                    reply = yield from inner(request)
+                except ProviderError as error:
+                    error.attempts = attempt
+                    pause = self._pause(error, attempt)
+                    if pause is None:
+                        raise
+                else:
+                    return reply if attempt == 1 else attrs.evolve(reply, attempts=attempt)
+                yield from ask(Wait(pause, jitter=pause / 4))
+                attempt += 1
+
+        return completer
+
+    def _pause(self, error: ProviderError, attempt: int) -> float | None:
+        """Return how long to wait before the next attempt, or None when there shall be none."""
+        if not error.retryable or error.delivered or attempt > self.retries:
+            return None
+        pause = max(self.seconds * 2 ** (attempt - 1), error.retry_after or 0.0)
+        return pause if pause <= self.longest else None

@@ -37,14 +37,14 @@ class Access:
     Args:
         settings: The host's settings.
         sources: Tables and views of the database.
-        through: A view named in `settings.tables` that is about to be read: what it reads is then permitted
-            too, unless denied.  Only for statements of our own: SQLite reports a WITH table under the name the
-            statement gave it, so a model's statement could borrow a view's name.
+        through: Whether views named in `settings.tables` may read what is not named there.  Only for statements
+            of our own: SQLite reports a WITH table under the name the statement gave it, so a model's statement
+            could borrow a view's name.
     """
 
     settings: SqlSettings
     sources: tuple[Source, ...]
-    through: Source | None = None
+    through: bool = False
     _known: frozenset[str] = attrs.field(init=False, repr=False)
 
     @_known.default
@@ -83,14 +83,17 @@ class Access:
         """
         if fold(source) not in self._known:
             return False
-        if self.through is not None and via is not None and fold(via) == fold(self.through.name):
+        # SQLite reports a table of which no column is read without the view that reads it.
+        if self.through and (not name or self._named(via)):
             return fold(source) not in folded(*self.settings.denied_tables) and not self._denied(source, name)
         return self.source(source) and (not name or self.field(source, name))
 
     def passing(self, source: Source) -> Access:
         """Return the access for a statement of ours that reads `source`."""
-        named = source.view and fold(source.name) in folded(*self.settings.tables)
-        return attrs.evolve(self, through=source if named else None)
+        return attrs.evolve(self, through=source.view and self._named(source.name))
+
+    def _named(self, name: str | None) -> bool:
+        return name is not None and fold(name) in folded(*self.settings.tables)
 
     def _denied(self, source: str, name: str) -> bool:
         return not folded(name, f"{source}.{name}").isdisjoint(folded(*self.settings.denied_columns))

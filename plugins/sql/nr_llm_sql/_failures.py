@@ -61,6 +61,6 @@ def _missing(settings: SqlSettings) -> str:
 def _halted(settings: SqlSettings, context: ToolContext) -> ToolError:
     context.raise_if_cancelled()
     return ToolError(
-        f"The database did not answer within {settings.seconds:g} seconds. Ask for fewer rows, filter on an"
+        f"The database did not answer in time ({settings.seconds:g} seconds). Ask for fewer rows, filter on an"
         " indexed field, or leave out the order."
     )

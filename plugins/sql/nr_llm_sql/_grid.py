@@ -27,7 +27,7 @@ class Grid:
 
     Args:
         columns: Names of the columns.
-        rows: Rows of cells, each as long as `columns`.
+        rows: Rows of cells, each as long as `columns`; at least one.
     """
 
     columns: tuple[str, ...]
@@ -51,8 +51,6 @@ def fitted(grid: Grid, draw: Draw, *, room: int = ROOM) -> Grid:
 
 
 def _width(grid: Grid, draw: Draw, room: int) -> int:
-    if not grid.rows:
-        return len(grid.columns)
 
     def too_wide(width: int) -> bool:
         columns, row = grid.columns[:width], grid.rows[0][:width]

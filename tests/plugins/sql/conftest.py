@@ -21,6 +21,7 @@ def make(tmp_path: Path) -> Make:
     def create(script: str = "", *, name: str = "test.db", **inserts: list[tuple[Any, ...]]) -> Path:
         path = tmp_path / name
         with closing(sqlite3.connect(path)) as connection:
+            connection.execute("PRAGMA synchronous = OFF")
             connection.executescript(script)
             for table, rows in inserts.items():
                 marks = ", ".join("?" * len(rows[0]))

@@ -7,6 +7,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from nr_llm.errors import ToolError
 from nr_llm_sql import _answers as answers
 
 from tests.plugins.sql.databases import Make, call, cells, column, read
@@ -195,8 +196,6 @@ class TestViews:
 
     def test_a_view_without_an_end_is_stopped(self, make: Make) -> None:
         """A view that never ends runs into the deadline like any statement."""
-        from nr_llm.errors import ToolError
-
         path = make(
             "CREATE VIEW endless AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n)"
             " SELECT i FROM n WHERE i < 0"

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from nr_llm.errors import ToolError
 from nr_llm_sql import _answers as answers
 
 from tests.plugins.sql.databases import Make, cells, column, read
@@ -353,8 +354,6 @@ class TestBounds:
 
     def test_a_text_above_the_limit_is_an_error_that_says_so(self, make: Make) -> None:
         """A value too large to read ends the call with what to do."""
-        from nr_llm.errors import ToolError
-
         path = make("CREATE TABLE t (id INTEGER PRIMARY KEY, v)", t=[(1, "x" * 2000)])
 
         with pytest.raises(ToolError, match="value_bytes"):

@@ -11,7 +11,9 @@ from tests.support import ROOT
 
 FOLDER = ROOT / "docs" / "adr"
 DECISIONS = sorted(FOLDER.glob("[0-9]*.md"))
-ROW = re.compile(r"^\| (?P<number>\d{4}) \| \[(?P<title>[^\]]+)\]\((?P<file>[^)]+)\) \| (?P<status>[^|]+) \|$", re.MULTILINE)
+ROW = re.compile(
+    r"^\| (?P<number>\d{4}) \| \[(?P<title>[^\]]+)\]\((?P<file>[^)]+)\) \| (?P<status>[^|]+) \|$", re.MULTILINE
+)
 PINNED = re.compile(r"`(?P<path>tests/[\w./-]+\.py)(?:::(?P<name>[\w:]+))?`")
 
 

@@ -26,7 +26,9 @@ def source_files() -> list[Path]:
 
 def modules() -> list[Size]:
     """Return the modules, largest first."""
-    return sorted((Size(len(path.read_text(encoding="utf-8").splitlines()), name(path)) for path in source_files()), reverse=True)
+    return sorted(
+        (Size(len(path.read_text(encoding="utf-8").splitlines()), name(path)) for path in source_files()), reverse=True
+    )
 
 
 def functions() -> list[Size]:

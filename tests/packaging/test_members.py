@@ -124,7 +124,9 @@ def test_constraints_are_within_the_declared_ranges() -> None:
     pins = dict(pin.split("==") for pin in lines("constraints.txt"))
     asked = [packaging.Requirement(each) for member in MEMBERS for each in member.project["dependencies"]]
 
-    outside = [str(each) for each in asked if (pin := pins.get(requirement_name(each.name))) and pin not in each.specifier]
+    outside = [
+        str(each) for each in asked if (pin := pins.get(requirement_name(each.name))) and pin not in each.specifier
+    ]
 
     assert outside == []
 
@@ -150,4 +152,6 @@ def test_no_lock_file_is_tracked() -> None:
         pytest.skip("this is no clone, so nothing is tracked")
     tracked = subprocess.run(["git", "ls-files"], cwd=ROOT, check=True, capture_output=True, encoding="utf-8").stdout
 
-    assert [name for name in tracked.splitlines() if re.search(r"(^|/)(uv|poetry|pylock|Pipfile)[\w.]*\.?lock", name)] == []
+    assert [
+        name for name in tracked.splitlines() if re.search(r"(^|/)(uv|poetry|pylock|Pipfile)[\w.]*\.?lock", name)
+    ] == []

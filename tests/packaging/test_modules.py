@@ -120,12 +120,33 @@ def test_providers_take_no_artifact_from_the_root(package: str) -> None:
     assert {name for name in names if UNSEEN & set(name.split("."))} == set()
 
 
-def test_importing_the_core_is_light() -> None:
-    """`import nr_llm` brings attrs and nothing else from outside: no HTTP client, no validator, no plugin."""
-    probe = "import sys; before = set(sys.modules); import nr_llm; print(*{n.split('.')[0] for n in set(sys.modules) - before})"
-    done = subprocess.run(
-        [sys.executable, "-c", probe], check=True, capture_output=True, encoding="utf-8", cwd=ROOT / "core"
-    )
-    outside = {name for name in done.stdout.split() if name not in sys.stdlib_module_names}
+def brought_by(statement: str) -> set[str]:
+    """Return the top-level modules from outside the standard library that a statement imports in a fresh process."""
+    probe = f"import sys; before = set(sys.modules); {statement}; print(*set(sys.modules) - before)"
+    done = subprocess.run([sys.executable, "-c", probe], check=True, capture_output=True, encoding="utf-8")
+    return {name.split(".")[0] for name in done.stdout.split()} - set(sys.stdlib_module_names)
 
-    assert outside <= {"nr_llm", "attr", "attrs"}
+
+def test_importing_the_core_brings_nothing() -> None:
+    """`import nr_llm` imports no library: its names are fetched when they are asked for."""
+    assert brought_by("import nr_llm") == {"nr_llm"}
+
+
+def test_every_public_name_is_light() -> None:
+    """Even all public names together bring no HTTP client, no validator, no converter and no plugin."""
+    light = {"nr_llm", "attr", "attrs", "pluggy", "importlib_metadata", "lazy_importer", "zipp"}
+
+    assert brought_by("from nr_llm import *") <= light
+
+
+def test_every_test_says_what_it_shows() -> None:
+    """Each test has a docstring: the sentence that is false when it fails."""
+    silent = [
+        f"{path.relative_to(ROOT)}::{node.name}"
+        for path in sorted(ROOT.glob("tests/**/*.py"))
+        for node in ast.walk(tree(path))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test_")
+        if not ast.get_docstring(node)
+    ]
+
+    assert silent == []

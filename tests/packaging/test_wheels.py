@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import tarfile
 import zipfile
 from email.parser import Parser
@@ -15,12 +16,15 @@ from tests.packaging.members import MEMBERS, Member
 sdists = pytest.importorskip("hatchling.builders.sdist", reason="hatchling builds the members; it is not installed")
 wheels = pytest.importorskip("hatchling.builders.wheel")
 
+CACHE = re.compile(r"/(__pycache__|\.\w+_cache)/")
+"""Folders that tools leave behind; `.gitignore` keeps them out of archives."""
+
 each_member = pytest.mark.parametrize("member", MEMBERS, ids=lambda member: member.name)
 
 
 def sources(member: Member) -> set[str]:
     """Return the package's files as an archive names them."""
-    found = (path for path in member.package.rglob("*") if path.is_file() and "__pycache__" not in path.parts)
+    found = (path for path in member.package.rglob("*") if path.is_file() and not CACHE.search(str(path)))
     return {path.relative_to(member.package.parent).as_posix() for path in found}
 
 

@@ -36,7 +36,7 @@ async def aevents(flow: Flow[Outcome], performer: AsyncPerformer) -> AsyncGenera
                 else:
                     yield item
         await performer.close(performer.desk.last)
-    except BaseException as error:
+    except BaseException as error:  # noqa: BLE001  # the run is settled however it ends
         outcome = await _stopped(flow, performer, error)
     assert outcome is not None
     yield Finished(outcome)
@@ -64,7 +64,7 @@ async def _next(items: Items) -> Event | Answer[Any] | Exception:
         return await anext(items)
     except StopAsyncIteration:
         return RuntimeError("a performer ended without an answer")
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001  # whatever performing raised goes into the flow
         return error
 
 

@@ -92,7 +92,8 @@ class AsyncPerformer:
             if reply is None:
                 raise MalformedReplyError("the answer ended without a reply", provider=self.desk.provider_name)
         except Exception as error:
-            raise delivery.blame(error)
+            delivery.blame(error)
+            raise
         if request.stream or request.stages:
             for delta in self._delta(delivery.rest(reply)):
                 yield delta
@@ -138,7 +139,9 @@ class AsyncPerformer:
                     yield delta
             yield decoder.finish()
 
-    async def invoke(self, calls: Sequence[PendingCall]) -> AsyncGenerator[Event | Answer[tuple[CallOutcome, ...]], None]:
+    async def invoke(
+        self, calls: Sequence[PendingCall]
+    ) -> AsyncGenerator[Event | Answer[tuple[CallOutcome, ...]], None]:
         """Run one batch of calls, yielding progress and completions as they come."""
         self.desk.go_on()
         inbox = Inbox()
@@ -201,29 +204,27 @@ class AsyncPerformer:
                 await done
 
 
-def _produce(
-    provider: DirectProvider, request: CompletionRequest, cancelled: Any, post: Callable[[Any], None]
-) -> None:
+def _produce(provider: DirectProvider, request: CompletionRequest, cancelled: Any, post: Callable[[Any], None]) -> None:
     try:
         for item in provider.complete(request, cancelled):
             post(Answer(item))
             if cancelled.cancelled:
                 break
-    except BaseException as error:
+    except BaseException as error:  # noqa: BLE001  # its waiter must hear of it, or would wait for ever
         post(error if isinstance(error, Exception) else RuntimeError(type(error).__name__))
     else:
         post(None)
 
 
 def _is_async(function: Callable[..., Any]) -> bool:
-    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(getattr(function, "__call__", None))
+    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__)
 
 
 def _work(loop: asyncio.AbstractEventLoop, job: Job, post: Post) -> None:
     """Run a job in a worker thread; an awaitable it returns is awaited in the loop."""
     try:
         value = job.call()
-    except BaseException as error:
+    except BaseException as error:  # noqa: BLE001  # its waiter must hear of it, or would wait for ever
         post(Done(job.index, error=error))
         return
     if inspect.isawaitable(value):

@@ -157,7 +157,7 @@ class CallBatch:
                 desk.log_failure(admitted.tool, message.error)
                 return failed(admitted, message.error, limits=desk.limits, run_id=desk.run_id)
             return received(admitted, message.value, limits=desk.limits)
-        except Exception as error:  # a foreign exception or text type may raise from anything
+        except Exception as error:  # noqa: BLE001  # a foreign exception or text type may raise from anything
             return failed(admitted, RuntimeError(type(error).__name__), limits=desk.limits, run_id=desk.run_id)
 
     def _expire(self) -> Iterator[Event]:

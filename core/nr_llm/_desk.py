@@ -207,8 +207,7 @@ class Delivery:
         """Return `reply` with the content that left, where filters may have changed it."""
         return attrs.evolve(reply, content="".join(self._pieces)) if self._stages else reply
 
-    def blame(self, error: Exception) -> Exception:
-        """Return `error`, marked if a part of the reply had left already."""
+    def blame(self, error: Exception) -> None:
+        """Mark `error` if a part of the reply had left already."""
         if isinstance(error, ProviderError):
             error.delivered = error.delivered or self.delivered
-        return error

@@ -14,14 +14,13 @@ from typing import Any, Generic, TypeVar
 
 import attrs
 
-from nr_llm._perform import Answer, Performer
 from nr_llm._desk import Desk
 from nr_llm._loop import result_of
+from nr_llm._perform import Answer, Performer
 from nr_llm.effects import Complete, Effect, Flow, Invoke, Record, Wait
 from nr_llm.errors import NrLlmError, RunCancelledError, StoreError
 from nr_llm.events import Event, Finished
 from nr_llm.runs import Outcome
-
 
 T = TypeVar("T")
 
@@ -53,7 +52,7 @@ def events(flow: Flow[Outcome], performer: Performer) -> Generator[Event, None, 
     try:
         outcome = yield from performed(flow, performer)
         performer.close(performer.desk.last)
-    except BaseException as error:
+    except BaseException as error:  # noqa: BLE001  # the run is settled however it ends
         outcome = _stopped(flow, performer, error)
     yield Finished(outcome)
     return outcome
@@ -101,7 +100,7 @@ def _answered(items: Iterator[Event | Answer[Any]]) -> Generator[Event, None, An
                 item = next(items)
             except StopIteration:
                 return RuntimeError("a performer ended without an answer")
-            except Exception as error:
+            except Exception as error:  # noqa: BLE001  # whatever performing raised goes into the flow
                 return error
             if isinstance(item, Answer):
                 return item

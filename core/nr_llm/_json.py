@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-JSON: TypeAlias = Union[None, bool, int, float, str, list["JSON"], dict[str, "JSON"]]
+JSON: TypeAlias = Union[bool, int, float, str, list["JSON"], dict[str, "JSON"], None]  # noqa: UP007  # recursive
 """A JSON value: what `decode` gives and `encode` takes."""
 
 MAX_DEPTH = 64
@@ -97,11 +97,11 @@ def copy_json(value: object, *, path: str = "") -> JSON:
     """
     try:
         return _copy(value, MAX_DEPTH)
-    except _BadValue as bad:
+    except _BadValueError as bad:
         raise InvalidValueError(bad.rule, path=path + "".join(reversed(bad.steps)) if path else bad.where()) from None
 
 
-class _BadValue(Exception):
+class _BadValueError(Exception):
     """Carries a fault up to the root, gathering the path on the way, so that good values pay nothing for it."""
 
     def __init__(self, rule: str) -> None:
@@ -121,28 +121,28 @@ def _copy(value: object, depth: int) -> JSON:
         return int(value)
     if isinstance(value, float):
         if not math.isfinite(value):
-            raise _BadValue(f"{value} is no JSON number")
+            raise _BadValueError(f"{value} is no JSON number")
         return float(value)
     if isinstance(value, (Mapping, list, tuple)) and depth == 0:
-        raise _BadValue(f"nested deeper than {MAX_DEPTH} levels")
+        raise _BadValueError(f"nested deeper than {MAX_DEPTH} levels")
     if isinstance(value, Mapping):
         return {_key(key): _item(item, depth, key) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
         return [_item(item, depth, i) for i, item in enumerate(value)]
-    raise _BadValue(f"a {type(value).__name__} is no JSON value")
+    raise _BadValueError(f"a {type(value).__name__} is no JSON value")
 
 
 def _item(value: object, depth: int, step: str | int) -> JSON:
     try:
         return _copy(value, depth - 1)
-    except _BadValue as bad:
+    except _BadValueError as bad:
         bad.steps.append(f"[{step}]" if isinstance(step, int) else f".{step}")
         raise
 
 
 def _key(key: object) -> str:
     if not isinstance(key, str):
-        raise _BadValue(f"key {key!r} is no string")
+        raise _BadValueError(f"key {key!r} is no string")
     return valid_text(key)
 
 

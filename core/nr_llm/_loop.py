@@ -94,13 +94,13 @@ def tool_loop(state: RunState, plan: Plan, invocations: list[ToolInvocation] | N
     return result_of(state, invocations)
 
 
-def dry_run(state: RunState, plan: Plan) -> Flow[Outcome]:
+def dry_run(state: RunState, plan: Plan, invocations: Sequence[ToolInvocation] = ()) -> Flow[Outcome]:
     """Record what the first request would hold, and ask nobody."""
     messages, _ = _fitted(state, plan, plan.toolbox.specs)
     state = attrs.evolve(state, answer="", reason=TerminationReason.DRY_RUN)
     step = RunStep(kind=StepKind.ASSEMBLED, round=0, messages_sent=messages, tool_specs=plan.toolbox.offered)
     yield from ask(Record(step, state))
-    return result_of(state, ())
+    return result_of(state, invocations)
 
 
 def result_of(state: RunState, invocations: Sequence[ToolInvocation]) -> RunResult:
@@ -144,12 +144,14 @@ def _next_reply(state: RunState, plan: Plan) -> Flow[RunState]:
         model=plan.model,
         messages=messages,
         tools=tools,
-        options=_options(state, bool(tools)),
+        options=_options(state, tools_offered=bool(tools)),
         stream=plan.stream,
         run_id=state.run_id,
     )
     names = tuple(tool.name for tool in tools)
-    yield from ask(Record(RunStep(kind=StepKind.REQUEST, round=number, messages_sent=messages, tool_specs=names), state))
+    yield from ask(
+        Record(RunStep(kind=StepKind.REQUEST, round=number, messages_sent=messages, tool_specs=names), state)
+    )
     reply = yield from plan.completer(request)
     state = with_reply(state, reply, tools_offered=bool(tools), last=last)
     if budget is not None:
@@ -167,7 +169,7 @@ def _fitted(
     return plan.window.fit(state.messages, tools, calibration=state.calibration)
 
 
-def _options(state: RunState, tools_offered: bool) -> Options:
+def _options(state: RunState, *, tools_offered: bool) -> Options:
     """Return the options of the next request: a forced choice of tool holds until a tool was called."""
     choice = state.options.tool_choice
     if choice in (None, "auto", "none") or (tools_offered and state.calls == 0):

@@ -62,7 +62,7 @@ async def _settled(awaitable: Any, future: Future[Any]) -> None:
     """Await, and hand on whatever comes: an exception that escaped here would end the loop for all."""
     try:
         value = await awaitable
-    except BaseException as error:
+    except BaseException as error:  # noqa: BLE001  # its waiter must hear of it, or would wait for ever
         future.set_exception(error)
     else:
         future.set_result(value)

@@ -54,7 +54,7 @@ class Observers:
         for factory in factories:
             try:
                 self._watching.append(factory(info))
-            except Exception as error:
+            except Exception as error:  # noqa: BLE001  # an observer never stops a run
                 self._report(factory, error)
 
     def tell(self, event: str, value: object) -> None:
@@ -65,7 +65,7 @@ class Observers:
                 continue
             try:
                 method(value)
-            except Exception as error:
+            except Exception as error:  # noqa: BLE001  # an observer never stops a run
                 self._watching.remove(observer)
                 self._report(observer, error)
 

@@ -68,7 +68,8 @@ class Performer:
                 else:
                     raise MalformedReplyError("the answer ended without a reply", provider=self.desk.provider_name)
         except Exception as error:
-            raise delivery.blame(error)
+            delivery.blame(error)
+            raise
         if request.stream or request.stages:
             yield from self._delta(delivery.rest(reply))
         yield Answer(attrs.evolve(delivery.filtered(reply), elapsed=time.monotonic() - began))
@@ -130,7 +131,7 @@ class Performer:
             value = job.call()
             if inspect.isawaitable(value):
                 value = self._await_in_loop(value, job)
-        except BaseException as error:
+        except BaseException as error:  # noqa: BLE001  # its waiter must hear of it, or would wait for ever
             post(Done(job.index, error=error))
         else:
             post(Done(job.index, value))

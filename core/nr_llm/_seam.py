@@ -74,7 +74,9 @@ def received(admitted: Admitted, value: object, *, limits: Limits) -> ToolResult
         value = ToolResult.text(str(value))
     if not isinstance(value, ToolResult):
         kind = type(value).__name__
-        return ToolResult.error(f"Tool {admitted.tool.name!r} returned a {kind} instead of text; its author has to fix it.")
+        return ToolResult.error(
+            f"Tool {admitted.tool.name!r} returned a {kind} instead of text; its author has to fix it."
+        )
     return bound_result(value, limit=_limit(admitted.tool, limits))
 
 
@@ -86,7 +88,9 @@ def failed(admitted: Admitted, error: BaseException, *, limits: Limits, run_id: 
         return ToolResult.error(f"Tool {admitted.tool.name!r} stopped: the run no longer waits for it.")
     kind = bound_text(type(error).__name__, limit=100)
     where = f" in run {run_id}" if run_id else ""
-    return ToolResult.error(f"Tool {admitted.tool.name!r} failed with {kind}{where}. The details are in the host's log.")
+    return ToolResult.error(
+        f"Tool {admitted.tool.name!r} failed with {kind}{where}. The details are in the host's log."
+    )
 
 
 def timed_out(tool: Tool) -> ToolResult:

@@ -60,7 +60,7 @@ def message_from_wire(wire: Mapping[str, Any], *, strict: bool = False) -> ChatM
     if call_id is not None and not isinstance(call_id, str):
         raise InvalidValueError(f"must be a string, not a {type(call_id).__name__}", path="tool_call_id")
     calls = _read_calls(known.get("tool_calls"))
-    content, attachments = _read_content(known, known["role"] == Role.USER)
+    content, attachments = _read_content(known, user=known["role"] == Role.USER)
     return ChatMessage(
         known["role"], content, tool_calls=calls, tool_call_id=call_id, attachments=attachments, extra=extra
     )
@@ -80,14 +80,16 @@ def _read_call(item: object, i: int, call_type: type[ToolCall]) -> ToolCall:
     if isinstance(item, call_type):
         return item
     if not isinstance(item, Mapping):
-        raise InvalidValueError(f"must be a mapping or a ToolCall, not a {type(item).__name__}", path=f"tool_calls[{i}]")
+        raise InvalidValueError(
+            f"must be a mapping or a ToolCall, not a {type(item).__name__}", path=f"tool_calls[{i}]"
+        )
     try:
         return call_type.from_wire(item)
     except InvalidValueError as error:
         raise InvalidValueError(str(error), path=f"tool_calls[{i}]") from error
 
 
-def _read_content(wire: Mapping[str, Any], user: bool) -> tuple[str, tuple[Attachment, ...]]:
+def _read_content(wire: Mapping[str, Any], *, user: bool) -> tuple[str, tuple[Attachment, ...]]:
     content = wire.get("content")
     if content is None:
         if wire.get("tool_calls") is None:

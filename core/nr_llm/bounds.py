@@ -59,7 +59,7 @@ def bound_artifacts(artifacts: tuple[ToolArtifact, ...], *, limit: int = ARTIFAC
     try:
         kept = tuple(_checked(artifact, i) for i, artifact in enumerate(artifacts))
         size = len(encode_bytes([artifact.to_dict() for artifact in kept]))
-    except Exception as error:  # a tool's mapping may raise anything while it is read
+    except Exception as error:  # noqa: BLE001  # a tool's mapping may raise anything while it is read
         return (_omitted(f"They could not be encoded: {_reason(error)}."),)
     if size > limit:
         return (_omitted(f"They exceed the limit of {limit:,} bytes with {size:,} bytes."),)

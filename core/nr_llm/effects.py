@@ -29,7 +29,7 @@ Flow: TypeAlias = Generator[Effect[Any], Any, T]
 
 
 def ask(effect: Effect[T]) -> Flow[T]:
-    """Yield `effect` and return its answer, typed: ``reply = yield from ask(Complete(request))``."""
+    """Hand an effect out and return its answer, typed, as in ``reply = yield from ask(Complete(request))``."""
     return cast(T, (yield effect))
 
 

@@ -75,7 +75,9 @@ class Memo:
         seen = self._seen
         if len(messages) >= len(seen) and all(map(is_, seen, messages)):
             return
-        same = next((i for i, pair in enumerate(zip(seen, messages, strict=False)) if pair[0] is not pair[1]), len(messages))
+        same = next(
+            (i for i, pair in enumerate(zip(seen, messages, strict=False)) if pair[0] is not pair[1]), len(messages)
+        )
         while self._marks[-1][0] > same:
             self._marks.pop()
         del self._buffer[self._marks[-1][1] :]

@@ -113,7 +113,11 @@ class ToolCall:
 
     def to_dict(self) -> dict[str, JSON]:
         """Return the call with its arguments as a map, unlike the message form, which has a string."""
-        return {"id": self.id, "type": "function", "function": {"name": self.name, "arguments": copy_object(self.arguments)}}
+        return {
+            "id": self.id,
+            "type": "function",
+            "function": {"name": self.name, "arguments": copy_object(self.arguments)},
+        }
 
     def to_wire(self) -> dict[str, JSON]:
         """Return the call as an OpenAI message carries it: arguments are a JSON string."""
@@ -284,7 +288,9 @@ def _check_calls(message: ChatMessage) -> None:
     if calls is None:
         return
     if message.role is not Role.ASSISTANT:
-        raise InvalidValueError(f"only an assistant message calls tools, not a {message.role} message", path="tool_calls")
+        raise InvalidValueError(
+            f"only an assistant message calls tools, not a {message.role} message", path="tool_calls"
+        )
     if not calls:
         raise InvalidValueError("must not be empty; use None for a message without calls", path="tool_calls")
     for i, call in enumerate(calls):
@@ -296,19 +302,29 @@ def _check_call_id(message: ChatMessage) -> None:
     call_id = message.tool_call_id
     if message.role is not Role.TOOL:
         if call_id is not None:
-            raise InvalidValueError(f"only a tool message answers a call, not a {message.role} message", path="tool_call_id")
+            raise InvalidValueError(
+                f"only a tool message answers a call, not a {message.role} message", path="tool_call_id"
+            )
         if message.is_error:
-            raise InvalidValueError(f"only a tool message reports an error, not a {message.role} message", path="is_error")
+            raise InvalidValueError(
+                f"only a tool message reports an error, not a {message.role} message", path="is_error"
+            )
     elif not isinstance(call_id, str) or not call_id:
-        raise InvalidValueError("a tool message needs the id of the call it answers, a non-empty string", path="tool_call_id")
+        raise InvalidValueError(
+            "a tool message needs the id of the call it answers, a non-empty string", path="tool_call_id"
+        )
 
 
 def _check_side_fields(message: ChatMessage) -> None:
     if message.attachments and message.role is not Role.USER:
-        raise InvalidValueError(f"only a user message has attachments, not a {message.role} message", path="attachments")
+        raise InvalidValueError(
+            f"only a user message has attachments, not a {message.role} message", path="attachments"
+        )
     for i, attachment in enumerate(message.attachments):
         if not isinstance(attachment, Attachment):
-            raise InvalidValueError(f"must be an Attachment, not a {type(attachment).__name__}", path=f"attachments[{i}]")
+            raise InvalidValueError(
+                f"must be an Attachment, not a {type(attachment).__name__}", path=f"attachments[{i}]"
+            )
     for name in ("reasoning", "provider_state"):
         if getattr(message, name) and message.role is not Role.ASSISTANT:
             raise InvalidValueError(f"only an assistant message has it, not a {message.role} message", path=name)

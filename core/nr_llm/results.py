@@ -24,9 +24,9 @@ class ToolResult:
         artifacts: For the trace and the people who read it; always empty for an error.
     """
 
-    __slots__ = ("__content", "__is_error", "__artifacts")
+    __slots__ = ("__artifacts", "__content", "__is_error")
 
-    def __init__(self, making: object, content: str, is_error: bool, artifacts: tuple[ToolArtifact, ...]) -> None:
+    def __init__(self, making: object, content: str, *, is_error: bool, artifacts: tuple[ToolArtifact, ...]) -> None:
         if making is not _MAKING:
             raise TypeError("make a ToolResult with ToolResult.text(...) or ToolResult.error(...)")
         if not isinstance(content, str):
@@ -46,7 +46,7 @@ class ToolResult:
         for artifact in artifacts:
             if not isinstance(artifact, ToolArtifact):
                 raise InvalidValueError(f"must be a ToolArtifact, not a {type(artifact).__name__}", path="artifacts")
-        return cls(_MAKING, content, False, artifacts)
+        return cls(_MAKING, content, is_error=False, artifacts=artifacts)
 
     @classmethod
     def error(cls, content: str) -> ToolResult:
@@ -56,7 +56,7 @@ class ToolResult:
         Raises:
             InvalidValueError: The content is no string.
         """
-        return cls(_MAKING, content, True, ())
+        return cls(_MAKING, content, is_error=True, artifacts=())
 
     @property
     def content(self) -> str:

@@ -23,7 +23,8 @@ def check_tool_name(name: object) -> str:
     """
     if not isinstance(name, str) or not TOOL_NAME.match(name):
         raise InvalidValueError(
-            f"{name!r} is no tool name; use a letter or underscore, then up to 63 letters, digits, '_' or '-'", path="name"
+            f"{name!r} is no tool name; use a letter or underscore, then up to 63 letters, digits, '_' or '-'",
+            path="name",
         )
     return name
 

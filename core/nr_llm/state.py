@@ -12,7 +12,7 @@ from typing import Any
 
 import attrs
 
-from nr_llm._json import JSON, load_value, dump_value
+from nr_llm._json import JSON, dump_value, load_value
 from nr_llm.limits import Limits
 from nr_llm.messages import ChatMessage, ToolCall
 from nr_llm.options import Options

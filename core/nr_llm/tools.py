@@ -32,10 +32,12 @@ class ToolEffect(StrEnum):
 
 
 def _no_secret(alias: str) -> str:
-    raise ConfigurationError(f"This run has no secret named {alias!r}.", remedy="Pass it to the Runtime as secrets={...}.")
+    raise ConfigurationError(
+        f"This run has no secret named {alias!r}.", remedy="Pass it to the Runtime as secrets={...}."
+    )
 
 
-def _no_progress(message: str) -> None:
+def _no_progress(_: str) -> None:
     return None
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 
 import attrs
 
@@ -121,7 +122,7 @@ def _turns(messages: Sequence[ChatMessage]) -> list[tuple[int, int]]:
     """Return the droppable turns as index ranges: from one assistant message to the next."""
     first_user = next((i for i, m in enumerate(messages) if m.role is Role.USER), len(messages))
     starts = [i for i, m in enumerate(messages) if i > first_user and m.role is Role.ASSISTANT]
-    return list(zip(starts, [*starts[1:], len(messages)], strict=True))
+    return list(pairwise([*starts, len(messages)]))
 
 
 def estimate(message: ChatMessage) -> int:

@@ -1,0 +1,258 @@
+"""Assembles runs: from what a caller names to a state, a plan and a desk; neither colour yet."""
+
+from __future__ import annotations
+
+import logging
+import uuid
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TypeAlias, TypedDict, Unpack
+
+import attrs
+
+from nr_llm._choice import Source, ToolChoice, choose, split_model
+from nr_llm._desk import Desk, Store
+from nr_llm._loop import Plan, dry_run, tool_loop
+from nr_llm._observers import ObserverFactory, Observers, RunInfo
+from nr_llm._slots import Slots
+from nr_llm._threads import DaemonThreads
+from nr_llm.actors import Actor
+from nr_llm.cancellation import Cancellation
+from nr_llm.conversation import Prompt, as_messages
+from nr_llm.effects import Completer, Flow
+from nr_llm.errors import ConfigurationError, UnknownNameError
+from nr_llm.limits import Limits
+from nr_llm.messages import Attachment, ToolCall
+from nr_llm.options import Options
+from nr_llm.providers import Model, Provider
+from nr_llm.redaction import Redactor
+from nr_llm.requests import CompletionRequest
+from nr_llm.responses import CompletionResponse
+from nr_llm.runs import Outcome, Suspended, decide
+from nr_llm.secrets import Secret
+from nr_llm.state import RunState, Verdict
+from nr_llm.toolbox import Toolbox
+from nr_llm.tools import Tool
+from nr_llm.window import Window
+
+Verdicts: TypeAlias = Mapping[int, bool] | bool
+"""What a person said to the pending calls, by index in the turn; a bool answers all of them."""
+
+
+class ResumeSettings(TypedDict, total=False):
+    """
+    What a resumed run may be given.
+
+    Keys:
+        tools: Names, ``@group``, ``plugin:tool``, `Tool` objects, typed functions; None for the default set of
+            enabled reads, ``[]`` for none.
+        actor: On whose behalf the run acts.
+        deps: What tools find as ``context.deps``.
+        cancel: Thrown to stop the run.
+    """
+
+    tools: Iterable[ToolChoice] | None
+    actor: Actor | None
+    deps: Any
+    cancel: Cancellation | None
+
+
+class RunSettings(ResumeSettings, total=False):
+    """
+    What a new run may be given, beside what `ResumeSettings` lists.
+
+    Keys:
+        model: ``provider:model``.
+        system: An instruction to put in front of the conversation.
+        attachments: Images and documents for the last user message.
+        options: Settings of model calls.
+        limits: Bounds of the run.
+        run_id: A name for the run; made up unless given.
+        dry_run: Record what the first request would hold, and ask nobody.
+    """
+
+    model: str | None
+    system: str | None
+    attachments: Iterable[Attachment]
+    options: Options | None
+    limits: Limits | None
+    run_id: str | None
+    dry_run: bool
+
+
+@attrs.frozen(eq=False)
+class Setting:
+    """A run ready to be performed."""
+
+    flow: Flow[Outcome]
+    desk: Desk
+
+
+@attrs.frozen(kw_only=True, eq=False)
+class Assembly:
+    """What a Runtime was given, and how runs are made of it."""
+
+    host: Source | None
+    own_tools: Mapping[str, Tool]
+    own_providers: Mapping[str, Provider]
+    model: str | None
+    options: Options
+    limits: Limits
+    actor: Actor | None
+    live: Sequence[ObserverFactory]
+    store: Store | None
+    secrets: Mapping[str, Secret | str]
+    completer: Completer
+    redactor: Redactor
+    threads: DaemonThreads = attrs.field(factory=DaemonThreads)
+    slots: Slots = attrs.field(factory=Slots)
+    log: logging.Logger = attrs.field(factory=lambda: logging.getLogger("nr_llm"))
+
+    def tools(self) -> Mapping[str, Tool]:
+        """Return every tool there is, by the name a model would use."""
+        return {**(self.host.registered() if self.host is not None else {}), **self.own_tools}
+
+    def provider(self, name: str) -> Provider:
+        """Return a provider by name."""
+        if name in self.own_providers:
+            return self.own_providers[name]
+        if self.host is None:
+            raise UnknownNameError("provider", name, known=self.own_providers)
+        return self.host.provider(name)
+
+    def describe(self, model: str | None) -> tuple[Provider, Model]:
+        """Return who answers for ``provider:model``, and what is known of the model."""
+        reference = model or self.model
+        if not reference:
+            raise ConfigurationError(
+                "No model is named.", remedy="Pass model='provider:model' to the run or the Runtime."
+            )
+        name, known_as = split_model(reference)
+        provider = self.provider(name)
+        return provider, provider.describe(known_as)
+
+    def new(self, prompt: Prompt, *, streamed: bool, **settings: Unpack[RunSettings]) -> Setting:
+        """Return a new run."""
+        messages = as_messages(prompt, system=settings.get("system"), attachments=settings.get("attachments", ()))
+        provider, known = self.describe(settings.get("model"))
+        tools, actor = settings.get("tools"), settings.get("actor") or self.actor
+        toolbox = self.toolbox(tools, actor, known.max_tools)
+        state = RunState(
+            run_id=settings.get("run_id") or uuid.uuid4().hex,
+            model=f"{provider.name}:{known.name}",
+            messages=messages,
+            start=len(messages),
+            allowed=None if tools is None else toolbox.offered,
+            options=settings.get("options") or self.options,
+            limits=_fitting(settings.get("limits") or self.limits, known),
+        )
+        desk = self._desk(state, toolbox, provider=provider, actor=actor, **_extras(settings))
+        flow = dry_run if settings.get("dry_run") else tool_loop
+        return Setting(flow(state, self._plan(state, known, toolbox, streamed=streamed), desk.invocations), desk)
+
+    def again(self, suspended: Suspended | RunState, verdicts: Verdicts, **settings: Unpack[ResumeSettings]) -> Setting:
+        """Return a suspended run with what a person said, its tools checked anew."""
+        state = suspended.state if isinstance(suspended, Suspended) else suspended
+        if isinstance(verdicts, bool):
+            verdicts = dict.fromkeys((pending.index for pending in state.pending), verdicts)
+        said = {index: Verdict.APPROVED if yes else Verdict.DENIED for index, yes in verdicts.items()}
+        provider, known = self.describe(state.model)
+        actor = settings.get("actor") or self.actor
+        toolbox = self.toolbox(settings.get("tools", state.allowed), actor, known.max_tools)
+        state = decide(state, said)
+        desk = self._desk(state, toolbox, provider=provider, actor=actor, **_extras(settings))
+        return Setting(tool_loop(state, self._plan(state, known, toolbox, streamed=False), desk.invocations), desk)
+
+    def single_completion(
+        self, prompt: Prompt, *, model: str | None, tools: Iterable[ToolChoice] | None, options: Options | None
+    ) -> tuple[Flow[CompletionResponse], Desk]:
+        """Return one model call."""
+        provider, known = self.describe(model)
+        toolbox = self.toolbox(tools, self.actor, known.max_tools)
+        state = RunState(run_id=uuid.uuid4().hex, model=known.name)
+        request = CompletionRequest(
+            model=known.name,
+            messages=as_messages(prompt),
+            tools=toolbox.specs,
+            options=options or self.options,
+            run_id=state.run_id,
+        )
+        return self.completer(request), self._desk(state, toolbox, provider=provider, watched=False)
+
+    def single_call(
+        self, tool: ToolChoice, arguments: Mapping[str, Any] | None, *, actor: Actor | None, deps: Any
+    ) -> tuple[Desk, ToolCall]:
+        """Return one tool call."""
+        actor = actor or self.actor
+        toolbox = self.toolbox([tool], actor, None)
+        if not toolbox.offered:
+            raise ConfigurationError("The tool is open to administrators only.", remedy="Pass an actor who is one.")
+        state = RunState(run_id=uuid.uuid4().hex, model="", limits=self.limits)
+        desk = self._desk(state, toolbox, actor=actor, deps=deps, watched=False)
+        return desk, ToolCall("call_1", toolbox.offered[0], arguments or {})
+
+    def toolbox(self, tools: Iterable[ToolChoice] | None, actor: Actor | None, most: int | None) -> Toolbox:
+        """Return the tools of a run; a run that wants none does not load any plugin."""
+        chosen = tools if tools is None or isinstance(tools, (str, Tool)) else tuple(tools)
+        registered = {} if chosen == () else self.tools()
+        return choose(registered, chosen, wire_name=self._wire_name, actor=actor, most=most)
+
+    def _wire_name(self, address: str) -> str:
+        if self.host is None:
+            raise UnknownNameError("plugin", address.partition(":")[0])
+        return self.host.wire_name(address)
+
+    def _plan(self, state: RunState, known: Model, toolbox: Toolbox, *, streamed: bool) -> Plan:
+        window = None
+        if known.context is not None:
+            window = Window.of(known.context, max_tokens=state.options.max_tokens, max_output=known.max_output)
+        return Plan(toolbox=toolbox, completer=self.completer, window=window, model=known.name, stream=streamed)
+
+    def _desk(
+        self,
+        state: RunState,
+        toolbox: Toolbox,
+        *,
+        provider: Provider | None = None,
+        actor: Actor | None = None,
+        deps: Any = None,
+        cancel: Cancellation | None = None,
+        watched: bool = True,
+    ) -> Desk:
+        info = RunInfo(run_id=state.run_id, model=state.model, actor=actor)
+        return Desk(
+            run_id=state.run_id,
+            provider=provider,
+            toolbox=toolbox,
+            limits=state.limits,
+            threads=self.threads,
+            slots=self.slots,
+            observers=Observers(self.live if watched else (), info, self.log),
+            last=state,
+            cancelled=cancel or Cancellation(),
+            store=self.store if watched else None,
+            redactor=self.redactor,
+            log=self.log,
+            actor=actor,
+            deps=deps,
+            secret_of=self._secret,
+        )
+
+    def _secret(self, alias: str) -> str:
+        if alias not in self.secrets:
+            raise UnknownNameError(
+                "secret", alias, known=self.secrets, remedy="Pass it to the Runtime as secrets={...}."
+            )
+        secret = self.secrets[alias]
+        self.redactor.learn(secret)
+        return secret.reveal() if isinstance(secret, Secret) else secret
+
+
+def _extras(settings: ResumeSettings) -> dict[str, Any]:
+    return {"deps": settings.get("deps"), "cancel": settings.get("cancel")}
+
+
+def _fitting(limits: Limits, model: Model) -> Limits:
+    """Return `limits`, tightened to the results the model copes with."""
+    if model.result_bytes is None or model.result_bytes >= limits.result_bytes:
+        return limits
+    return attrs.evolve(limits, result_bytes=model.result_bytes)

@@ -1,0 +1,93 @@
+"""Turns what a caller names into what a run uses: a model reference into a provider, a choice into a toolbox."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Protocol, TypeAlias
+
+from nr_llm.actors import Actor
+from nr_llm.errors import ConfigurationError, InvalidValueError, UnknownNameError
+from nr_llm.providers import Provider
+from nr_llm.toolbox import Toolbox, offer
+from nr_llm.tools import Tool
+
+ToolChoice: TypeAlias = str | Tool | Callable[..., Any]
+"""A tool's name, ``@group``, ``plugin:tool``, a tool, or a typed function."""
+
+
+class Source(Protocol):
+    """Where a Runtime finds what plugins contribute: `PluginHost`."""
+
+    def registered(self) -> Mapping[str, Tool]:
+        """Return every tool by the name a model would use."""
+
+    def wire_name(self, address: str) -> str:
+        """Return the name a model would use for ``plugin:tool``."""
+
+    def provider(self, name: str) -> Provider:
+        """Return a provider by name."""
+
+    def close(self) -> None:
+        """Close what was opened."""
+
+
+def split_model(reference: str) -> tuple[str, str]:
+    """
+    Split ``provider:model``; without a colon the provider's default model is meant.
+
+    Raises:
+        ConfigurationError: There is no provider in it.
+    """
+    provider, _, model = reference.partition(":")
+    if not provider:
+        raise ConfigurationError(f"{reference!r} names no model.", remedy="Write provider:model, such as local:.")
+    return provider, model
+
+
+def choose(
+    registered: Mapping[str, Tool],
+    tools: Iterable[ToolChoice] | None,
+    *,
+    wire_name: Callable[[str], str],
+    actor: Actor | None,
+    most: int | None,
+) -> Toolbox:
+    """
+    Return the toolbox of a run.
+
+    Args:
+        registered: Every tool the host has, by the name a model would use.
+        tools: What the caller chose; None for the default set.
+        wire_name: Finds the name for ``plugin:tool``.
+        actor: On whose behalf the run acts.
+        most: How many tools the model copes with, or None.
+
+    Raises:
+        UnknownNameError: A name is nobody's.
+        InvalidValueError: Two different tools would have one name, or there are too many.
+    """
+    if tools is None:
+        return offer(registered, names=None, actor=actor, most=most)
+    if isinstance(tools, (str, Tool)):
+        tools = (tools,)
+    known, names = dict(registered), list[str]()
+    for item in tools:
+        if isinstance(item, str):
+            names.extend(_names(item, registered, wire_name))
+            continue
+        tool = item if isinstance(item, Tool) else Tool.from_function(item)
+        if tool.name in names and known[tool.name] is not tool:
+            raise InvalidValueError(f"two tools are named {tool.name!r}", path="tools")
+        known[tool.name] = tool
+        names.append(tool.name)
+    return offer(known, names=names, actor=actor, most=most)
+
+
+def _names(text: str, registered: Mapping[str, Tool], wire_name: Callable[[str], str]) -> Sequence[str]:
+    if text.startswith("@"):
+        group = text.removeprefix("@")
+        if found := [name for name, tool in registered.items() if tool.group == group and tool.enabled]:
+            return found
+        groups = {tool.group for tool in registered.values() if tool.group}
+        raise UnknownNameError("tool group", group, known=groups)
+    return [wire_name(text) if ":" in text else text]

@@ -1,0 +1,313 @@
+"""The face of nr-llm: runs conversations, in either colour, with the models and tools a host has."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import TracebackType
+from typing import Any, Self, Unpack
+
+from nr_llm._adrive import aevents, aperformed
+from nr_llm._aperform import AsyncPerformer
+from nr_llm._assembly import Assembly, ResumeSettings, RunSettings, Verdicts
+from nr_llm._choice import Source, ToolChoice
+from nr_llm._desk import Desk, Store
+from nr_llm._drive import Ended, drained, events, performed
+from nr_llm._invoke import acall_one, call_one
+from nr_llm._loop_thread import LoopThread
+from nr_llm._observers import ObserverFactory
+from nr_llm._perform import Performer
+from nr_llm.actors import Actor
+from nr_llm.conversation import Prompt
+from nr_llm.limits import Limits
+from nr_llm.middleware import Middleware, Retry, wrapped
+from nr_llm.options import Options
+from nr_llm.providers import Model, Provider
+from nr_llm.redaction import Redactor
+from nr_llm.responses import CompletionResponse
+from nr_llm.results import ToolResult
+from nr_llm.runs import Outcome, Suspended
+from nr_llm.secrets import Secret
+from nr_llm.state import RunState
+from nr_llm.streams import AsyncRunStream, RunStream
+from nr_llm.toolbox import Toolbox
+from nr_llm.tools import Tool
+
+
+class Runtime:
+    """
+    Runs conversations; one for the whole process, safe to use from many threads and tasks.
+
+    There are no globals: two Runtimes know nothing of each other.  Use it in a ``with`` statement, or call `close`.
+
+    Args:
+        host: Where plugins are found, such as ``PluginHost.discover()``; None for no plugins.
+        tools: Further tools, or typed functions, beside the plugins'.
+        providers: Further providers.
+        model: ``provider:model`` for runs that name none.
+        options: Settings of model calls for runs that give none.
+        limits: Bounds of runs that give none.
+        actor: On whose behalf runs act that name nobody.
+        live: Factories of observers, who see each step whole and first.
+        store: Keeps the runs; its failure stops a run.
+        secrets: Values tools may ask for by alias; masked wherever they appear.
+        middleware: Layers around each model call, the first one outermost.
+        redactor: Masks secrets in logs.
+        http: An `httpx.Client`, or one shaped like it, to send with.
+        async_http: The same for async runs.
+    """
+
+    def __init__(
+        self,
+        host: Source | None = None,
+        *,
+        tools: Iterable[Tool | Callable[..., Any]] = (),
+        providers: Iterable[Provider] = (),
+        model: str | None = None,
+        options: Options | None = None,
+        limits: Limits | None = None,
+        actor: Actor | None = None,
+        live: Sequence[ObserverFactory] = (),
+        store: Store | None = None,
+        secrets: Mapping[str, Secret | str] | None = None,
+        middleware: Sequence[Middleware] = (Retry(),),
+        redactor: Redactor | None = None,
+        http: Any = None,
+        async_http: Any = None,
+    ) -> None:
+        own = (tool if isinstance(tool, Tool) else Tool.from_function(tool) for tool in tools)
+        self._assembly = Assembly(
+            host=host,
+            own_tools=Toolbox.of(own).registered,
+            own_providers={provider.name: provider for provider in providers},
+            model=model,
+            options=options or Options(),
+            limits=limits or Limits(),
+            actor=actor,
+            live=tuple(live),
+            store=store,
+            secrets=dict(secrets or {}),
+            completer=wrapped(middleware),
+            redactor=redactor or Redactor(),
+        )
+        self._clients = (http, async_http)
+        self._transports: dict[tuple[str, bool], Any] = {}
+        self._lock = threading.Lock()
+        self._loop = LoopThread()
+
+    # -- runs ---------------------------------------------------------------------------------------------------
+
+    def run(self, prompt: Prompt, **settings: Unpack[RunSettings]) -> Outcome:
+        """
+        Run a conversation to its end.
+
+        Args:
+            prompt: A question, a message, or a whole conversation.
+            **settings: As for `stream`.
+
+        Returns:
+            The result, or `Suspended` when a person has to decide.
+
+        Raises:
+            NrLlmError: The run failed; `state` holds the run so far.
+        """
+        setting = self._assembly.new(prompt, streamed=False, **settings)
+        return drained(events(setting.flow, self._performer(setting.desk)))
+
+    async def arun(self, prompt: Prompt, **settings: Unpack[RunSettings]) -> Outcome:
+        """Run a conversation to its end; the asynchronous twin of `run`."""
+        setting = self._assembly.new(prompt, streamed=False, **settings)
+        return await _adrained(AsyncRunStream(aevents(setting.flow, self._aperformer(setting.desk)), setting.desk))
+
+    def stream(self, prompt: Prompt, **settings: Unpack[RunSettings]) -> RunStream:
+        """
+        Run a conversation and watch it: ``with runtime.stream("…") as stream: for event in stream: …``.
+
+        Nothing happens before the first event is asked for.
+
+        Args:
+            prompt: A question, a message, or a whole conversation.
+            **settings: Those of `RunSettings`.
+        """
+        setting = self._assembly.new(prompt, streamed=True, **settings)
+        return RunStream(events(setting.flow, self._performer(setting.desk)), setting.desk)
+
+    def astream(self, prompt: Prompt, **settings: Unpack[RunSettings]) -> AsyncRunStream:
+        """Run a conversation and watch it; the asynchronous twin of `stream`."""
+        setting = self._assembly.new(prompt, streamed=True, **settings)
+        return AsyncRunStream(aevents(setting.flow, self._aperformer(setting.desk)), setting.desk)
+
+    def resume(
+        self, suspended: Suspended | RunState, verdicts: Verdicts, **settings: Unpack[ResumeSettings]
+    ) -> Outcome:
+        """
+        Go on with a suspended run, or restart one from a checkpoint.
+
+        Args:
+            suspended: What the run returned, or its state, from this process or another.
+            verdicts: What a person said to the calls, by index in the turn; one answer for all if it is a bool.
+            **settings: `tools`, `actor`, `deps` and `cancel` as for `stream`; tools are checked anew.
+        """
+        setting = self._assembly.again(suspended, verdicts, **settings)
+        return drained(events(setting.flow, self._performer(setting.desk)))
+
+    async def aresume(
+        self, suspended: Suspended | RunState, verdicts: Verdicts, **settings: Unpack[ResumeSettings]
+    ) -> Outcome:
+        """Go on with a suspended run; the asynchronous twin of `resume`."""
+        setting = self._assembly.again(suspended, verdicts, **settings)
+        return await _adrained(AsyncRunStream(aevents(setting.flow, self._aperformer(setting.desk)), setting.desk))
+
+    # -- one step at a time -------------------------------------------------------------------------------------
+
+    def complete(
+        self,
+        prompt: Prompt,
+        *,
+        model: str | None = None,
+        tools: Iterable[ToolChoice] | None = (),
+        options: Options | None = None,
+    ) -> CompletionResponse:
+        """
+        Ask a model once: tools are offered, nothing is executed.
+
+        Args:
+            prompt: A question, a message, or a whole conversation.
+            model: ``provider:model``.
+            tools: As for `stream`, but none unless given.
+            options: Settings of the call.
+
+        Raises:
+            ProviderError: The call failed.
+        """
+        flow, desk = self._assembly.single_completion(prompt, model=model, tools=tools, options=options)
+        return drained(performed(flow, self._performer(desk)))
+
+    async def acomplete(
+        self,
+        prompt: Prompt,
+        *,
+        model: str | None = None,
+        tools: Iterable[ToolChoice] | None = (),
+        options: Options | None = None,
+    ) -> CompletionResponse:
+        """Ask a model once; the asynchronous twin of `complete`."""
+        flow, desk = self._assembly.single_completion(prompt, model=model, tools=tools, options=options)
+        async for item in aperformed(flow, self._aperformer(desk)):
+            if isinstance(item, Ended):
+                return item.value
+        raise AssertionError("a flow ends")  # pragma: no cover
+
+    def call(
+        self,
+        tool: ToolChoice,
+        arguments: Mapping[str, Any] | None = None,
+        *,
+        actor: Actor | None = None,
+        deps: Any = None,
+    ) -> ToolResult:
+        """Call one tool through the seam every run uses: validated, bounded, timed, without a model."""
+        desk, call = self._assembly.single_call(tool, arguments, actor=actor, deps=deps)
+        return call_one(self._performer(desk), call)
+
+    async def acall(
+        self,
+        tool: ToolChoice,
+        arguments: Mapping[str, Any] | None = None,
+        *,
+        actor: Actor | None = None,
+        deps: Any = None,
+    ) -> ToolResult:
+        """Call one tool; the asynchronous twin of `call`."""
+        desk, call = self._assembly.single_call(tool, arguments, actor=actor, deps=deps)
+        return await acall_one(self._aperformer(desk), call)
+
+    # -- what there is ------------------------------------------------------------------------------------------
+
+    def tools(self) -> Mapping[str, Tool]:
+        """Return every tool there is, by the name a model would use."""
+        return self._assembly.tools()
+
+    def provider(self, name: str) -> Provider:
+        """
+        Return a provider by name.
+
+        Raises:
+            UnknownNameError: There is none.
+        """
+        return self._assembly.provider(name)
+
+    def describe(self, model: str | None = None) -> tuple[Provider, Model]:
+        """
+        Return who answers for ``provider:model``, and what is known of the model.
+
+        Raises:
+            ConfigurationError: No model is named, here or as the Runtime's own.
+            UnknownNameError: There is no such provider.
+        """
+        return self._assembly.describe(model)
+
+    # -- the end ------------------------------------------------------------------------------------------------
+
+    def close(self) -> None:
+        """Close connections, toolsets and threads; runs under way are not waited for."""
+        with self._lock:
+            transports, self._transports = self._transports, {}
+        for (_, is_async), transport in transports.items():
+            if not is_async:  # an async one belongs to an event loop and is closed with it
+                transport.close()
+        self._loop.close()
+        if self._assembly.host is not None:
+            self._assembly.host.close()
+
+    async def aclose(self) -> None:
+        """Close connections, toolsets and threads, those of this event loop included."""
+        for (_, is_async), transport in tuple(self._transports.items()):
+            if is_async:
+                await transport.aclose()
+        self.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+    # -- the two colours ----------------------------------------------------------------------------------------
+
+    def _performer(self, desk: Desk) -> Performer:
+        return Performer(desk, transport=self._transport(desk.provider, is_async=False), await_in_loop=self._loop.wait)
+
+    def _aperformer(self, desk: Desk) -> AsyncPerformer:
+        return AsyncPerformer(desk, transport=self._transport(desk.provider, is_async=True))
+
+    def _transport(self, provider: Provider | None, *, is_async: bool) -> Any:
+        """Return what sends for `provider`, made once and kept, or None for one that answers by itself."""
+        options = getattr(provider, "transport", None)
+        if provider is None or options is None:
+            return None
+        key = (provider.name, is_async)
+        with self._lock:
+            if key not in self._transports:
+                from nr_llm.http import AsyncHttpTransport, HttpTransport
+
+                kind = AsyncHttpTransport if is_async else HttpTransport
+                self._transports[key] = kind(options, client=self._clients[is_async])
+            return self._transports[key]
+
+
+async def _adrained(stream: AsyncRunStream) -> Outcome:
+    async with stream:
+        async for _ in stream:
+            pass
+    return stream.outcome

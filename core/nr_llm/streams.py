@@ -1,0 +1,103 @@
+"""A run under way: iterate over its events, leave it whenever you like, read its outcome or what it came to."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Generator
+from types import TracebackType
+from typing import Self
+
+from nr_llm._desk import Desk
+from nr_llm.events import Event, Finished
+from nr_llm.runs import Outcome
+from nr_llm.state import RunState
+
+
+class _Progress:
+    """What both colours of a stream can be asked."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+        self._outcome: Outcome | None = None
+
+    @property
+    def run_id(self) -> str:
+        """The run."""
+        return self._desk.run_id
+
+    @property
+    def state(self) -> RunState:
+        """The run so far; after the stream was left or interrupted, settled: a valid history."""
+        return self._desk.last
+
+    @property
+    def outcome(self) -> Outcome:
+        """
+        The result, or `Suspended`.
+
+        Raises:
+            RuntimeError: The run has not ended; iterate to its end first.
+        """
+        if self._outcome is None:
+            raise RuntimeError("the run has no outcome yet; iterate over the stream to its end")
+        return self._outcome
+
+    def cancel(self, reason: str = "cancelled") -> None:
+        """Ask the run to stop, from any thread; the stream goes on to its `Finished` event."""
+        self._desk.cancelled.cancel(reason)
+
+    def _note(self, event: Event) -> Event:
+        if isinstance(event, Finished):
+            self._outcome = event.outcome
+        return event
+
+
+class RunStream(_Progress):
+    """Events of a run, pulled by iterating; use it in a ``with`` statement, which ends the run when it is left."""
+
+    def __init__(self, events: Generator[Event, None, Outcome], desk: Desk) -> None:
+        super().__init__(desk)
+        self._events = events
+
+    def __iter__(self) -> Self:
+        return self
+
+    def __next__(self) -> Event:
+        return self._note(next(self._events))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the run if it has not ended: nothing further is called, and every open call gets an answer."""
+        self._events.close()
+
+
+class AsyncRunStream(_Progress):
+    """Events of a run, pulled by ``async for``; use it in an ``async with`` statement."""
+
+    def __init__(self, events: AsyncGenerator[Event, None], desk: Desk) -> None:
+        super().__init__(desk)
+        self._events = events
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> Event:
+        return self._note(await anext(self._events))
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+    async def aclose(self) -> None:
+        """End the run if it has not ended; see `RunStream.close`."""
+        await self._events.aclose()

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 
 KNOWN_KEYS = frozenset({"role", "content", "tool_calls", "tool_call_id"})
 
+AUDIO_FORMATS = {"audio/wav": "wav", "audio/mpeg": "mp3"}
+"""Media types that the form has an audio part for, and its words for them."""
+
 
 def message_to_wire(message: ChatMessage) -> dict[str, JSON]:
     """Return `message` as a request carries it."""
@@ -38,6 +41,9 @@ def _parts(message: ChatMessage) -> list[JSON]:
 def _part(attachment: Attachment) -> JSON:
     if attachment.media_type.startswith("image/"):
         return {"type": "image_url", "image_url": {"url": attachment.data_url}}
+    if attachment.media_type in AUDIO_FORMATS and attachment.data is not None:
+        data = base64.b64encode(attachment.data).decode()
+        return {"type": "input_audio", "input_audio": {"data": data, "format": AUDIO_FORMATS[attachment.media_type]}}
     file: dict[str, JSON] = {"file_data": attachment.data_url}
     if attachment.name is not None:
         file["filename"] = attachment.name
@@ -61,9 +67,9 @@ def message_from_wire(wire: Mapping[str, Any], *, strict: bool = False) -> ChatM
         raise InvalidValueError(f"must be a string, not a {type(call_id).__name__}", path="tool_call_id")
     calls = _read_calls(known.get("tool_calls"))
     content, attachments = _read_content(known, user=known["role"] == Role.USER)
-    return ChatMessage(
-        known["role"], content, tool_calls=calls, tool_call_id=call_id, attachments=attachments, extra=extra
-    )
+    # The word that newer models have for instructions; providers that need it get it from the plugin.
+    role = Role.SYSTEM if known["role"] == "developer" else known["role"]
+    return ChatMessage(role, content, tool_calls=calls, tool_call_id=call_id, attachments=attachments, extra=extra)
 
 
 def _read_calls(value: object) -> tuple[ToolCall, ...] | None:
@@ -120,10 +126,14 @@ def _read_part(part: object, path: str) -> str | Attachment:
         if kind == "image_url":
             image = part.get("image_url")
             return _read_url(image.get("url") if isinstance(image, Mapping) else image, "image/*", None, path)
+        if kind == "input_audio" and isinstance(part.get("input_audio"), Mapping):
+            audio, types = part["input_audio"], {word: name for name, word in AUDIO_FORMATS.items()}
+            media_type = types.get(audio.get("format"), f"audio/{audio.get('format')}")
+            return _read_url(f"data:{media_type};base64,{audio.get('data')}", media_type, None, path)
         if kind == "file" and isinstance(part.get("file"), Mapping):
             file = part["file"]
             return _read_url(file.get("file_data"), "application/octet-stream", file.get("filename"), path)
-    raise InvalidValueError("is no text, image_url or file part", path=path)
+    raise InvalidValueError("is no text, image_url, input_audio or file part", path=path)
 
 
 def _read_url(url: object, media_type: str, name: object, path: str) -> Attachment:

@@ -1,0 +1,21 @@
+"""OpenAI and every server that speaks its Chat Completions form, as a provider for nr-llm."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from nr_llm.hookspecs import hookimpl
+from nr_llm.providers import Provider
+
+from nr_llm_openai.codec import ChatCodec
+from nr_llm_openai.dialects import COMPATIBLE, DIALECTS, OPENAI, Dialect
+from nr_llm_openai.provider import OpenAI
+from nr_llm_openai.settings import OpenAISettings
+
+__all__ = ["COMPATIBLE", "DIALECTS", "OPENAI", "ChatCodec", "Dialect", "OpenAI", "OpenAISettings"]
+
+
+@hookimpl
+def nr_llm_providers(settings: OpenAISettings) -> Iterable[Provider]:
+    """Offer the service that the settings name: OpenAI unless they give another address."""
+    return [OpenAI(settings=settings)]

@@ -1,0 +1,139 @@
+"""The Chat Completions wire format as one codec: pure, the same for every colour and every service of the form."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+
+import attrs
+from nr_llm._json import JSON, decode, encode_bytes
+from nr_llm.errors import InvalidValueError, MalformedJsonError, MalformedReplyError, ProviderError
+from nr_llm.memo import Memo, Segment, encode_messages
+from nr_llm.messages import ChatMessage
+from nr_llm.providers import HttpReply, HttpRequest
+from nr_llm.requests import CompletionRequest
+from nr_llm.responses import CompletionResponse
+
+from nr_llm_openai import encode
+from nr_llm_openai.answers import Parts, answer
+from nr_llm_openai.decode import calls_of, reasoning_of, texts_of
+from nr_llm_openai.dialects import OPENAI, Dialect
+from nr_llm_openai.errors import error_for, error_in, excerpt, fault_in
+from nr_llm_openai.replay import Replay
+from nr_llm_openai.stream import ChatStream
+
+
+def _unchanged(text: str) -> str:
+    return text
+
+
+@attrs.frozen(kw_only=True, eq=False)
+class ChatCodec:
+    """
+    Encodes requests and decodes replies of one service.
+
+    Args:
+        provider: Name of the provider, as on answers and errors.
+        url: Where requests go.
+        dialect: The service's ways.
+        headers: Further headers of each request; none of them a key, which the transport adds.
+        redact: Masks secrets in what errors repeat of a reply.
+    """
+
+    provider: str = "openai"
+    url: str = "https://api.openai.com/v1/chat/completions"
+    dialect: Dialect = OPENAI
+    headers: tuple[tuple[str, str], ...] = attrs.field(default=(), repr=False)
+    redact: Callable[[str], str] = attrs.field(default=_unchanged, repr=False)
+
+    def encode(self, request: CompletionRequest, memo: Memo | None = None) -> HttpRequest:
+        """
+        Return the request as bytes; `messages` is the last field of the body.
+
+        Raises:
+            InvalidValueError: There is no message, or calls and their answers do not match.
+            InvalidRequestError: The form cannot say what the request wants.
+        """
+        messages = encode_messages(request.messages, self.segments, memo)
+        if not messages:
+            raise InvalidValueError("there is no message to send", path="messages")
+        head = encode.head_of(request, self.dialect)
+        body = [encode_bytes(head)[:-1]]
+        if request.tools and "tools" not in head:
+            make = partial(encode.encode_tools, request.tools, self.dialect)
+            body += [b',"tools":', make() if memo is None else memo.once(request.tools, make)]
+        body += [b',"messages":[', messages, b"]}"]
+        headers = (("content-type", "application/json"), *self.headers)
+        return HttpRequest("POST", self.url, headers=headers, body=b"".join(body), stream=request.stream)
+
+    def segments(self, messages: Sequence[ChatMessage], start: int) -> Iterator[Segment]:
+        """
+        Encode ``messages[start:]``, one segment per message.
+
+        Raises:
+            InvalidValueError: As `encode`.
+            InvalidRequestError: As `encode`.
+        """
+        return encode.segments(messages, start, dialect=self.dialect, provider=self.provider)
+
+    def decode(self, reply: HttpReply, request: CompletionRequest) -> CompletionResponse:
+        """
+        Read a reply.
+
+        Raises:
+            ProviderError: It reports a failure, is no answer, or lacks a call that was required.
+        """
+        return self._read(reply.body, request)
+
+    def decoder(self, request: CompletionRequest) -> ChatStream:
+        """Return a decoder for one streamed reply."""
+        return ChatStream(
+            request,
+            dialect=self.dialect,
+            provider=self.provider,
+            redact=self.redact,
+            whole=partial(self._read, request=request),
+        )
+
+    def error(self, reply: HttpReply) -> ProviderError:
+        """Return the error that a reply with a failing status stands for."""
+        return error_for(self.provider, reply.status, reply.headers, reply.body, redact=self.redact)
+
+    def _read(self, body: bytes, request: CompletionRequest) -> CompletionResponse:
+        text = body.decode("utf-8", "replace")
+        try:
+            payload = decode(text)
+        except MalformedJsonError as error:
+            raise self._malformed("is no JSON" if text.strip() else "is empty", text) from error
+        fault = fault_in(payload)
+        if fault is not None:
+            raise error_in(self.provider, fault, redact=self.redact, body=text)
+        choices = payload.get("choices") if isinstance(payload, dict) else None
+        choice = choices[0] if isinstance(choices, list) and choices else None
+        message = choice.get("message") if isinstance(choice, dict) else None
+        if not isinstance(payload, dict) or not isinstance(choice, dict) or not isinstance(message, dict):
+            raise self._malformed("holds no answer", text)
+        return answer(self._parts(payload, choice, message), request, self.provider)
+
+    def _parts(self, payload: Mapping[str, JSON], choice: Mapping[str, JSON], message: Mapping[str, JSON]) -> Parts:
+        content, model, answer_id = message.get("content"), payload.get("model"), payload.get("id")
+        text, thinking, refusal = texts_of(content)
+        said = message.get("refusal")
+        replay = Replay(self.dialect.replayed)
+        replay.add(message)
+        return Parts(
+            content=text,
+            reasoning=thinking + reasoning_of(message),
+            refusal=refusal + (said if isinstance(said, str) else ""),
+            calls=calls_of(message),
+            finish=choice.get("finish_reason"),
+            usage=payload.get("usage"),
+            model=model if isinstance(model, str) else "",
+            id=answer_id if isinstance(answer_id, str) and answer_id else None,
+            state=replay.state(),
+            raw=None if content is None or isinstance(content, (str, list)) else dict(payload),
+        )
+
+    def _malformed(self, what: str, text: str) -> MalformedReplyError:
+        shown = f": {excerpt(text, self.redact)}" if text.strip() else ""
+        return MalformedReplyError(f"the reply {what}{shown}", provider=self.provider, body=self.redact(text))

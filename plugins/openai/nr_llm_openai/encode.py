@@ -1,0 +1,241 @@
+"""Conversation to request: messages, tools and options as a Chat Completions body."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
+
+from nr_llm._json import JSON, encode_bytes
+from nr_llm.errors import InvalidRequestError, InvalidValueError
+from nr_llm.memo import Segment
+from nr_llm.messages import ChatMessage, Role, ToolCall
+from nr_llm.options import Options
+from nr_llm.requests import CompletionRequest
+from nr_llm.specs import ToolSpec
+
+from nr_llm_openai.dialects import Dialect
+
+WIRE_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+"""Names a service takes for a tool; a model may have written others, and history repeats them."""
+
+SAMPLING = ("temperature", "top_p", "frequency_penalty", "presence_penalty", "stop")
+OWN = frozenset({"messages", "stream", "stream_options"})
+"""Fields that the conversation and the transport decide; `Options.extra` does not touch them."""
+
+_log = logging.getLogger("nr_llm.openai")
+
+
+def head_of(request: CompletionRequest, dialect: Dialect) -> dict[str, JSON]:
+    """
+    Return the body without messages and tools.
+
+    Raises:
+        InvalidRequestError: `tool_choice` names a tool that is not offered.
+    """
+    options = request.options
+    head: dict[str, JSON] = {"model": request.model}
+    head |= {name: value for name, value in _settings(options, request.model, dialect).items() if value is not None}
+    if options.response_schema is not None:
+        head["response_format"] = _response_format(options.response_schema, dialect)
+    if request.tools:
+        head |= _tool_settings(request)
+    if request.stream:
+        head["stream"] = True
+        if dialect.stream_usage:
+            head["stream_options"] = {"include_usage": True}
+    return head | {name: value for name, value in options.extra.items() if name not in OWN}
+
+
+def _settings(options: Options, model: str, dialect: Dialect) -> dict[str, JSON]:
+    settings: dict[str, JSON] = {
+        "temperature": options.temperature,
+        "top_p": options.top_p,
+        "frequency_penalty": options.frequency_penalty,
+        "presence_penalty": options.presence_penalty,
+        "stop": list(options.stop) or None,
+    }
+    if dialect.unsampled and dialect.unsampled.match(model) and options.reasoning_effort != "none":
+        for name in SAMPLING:
+            if settings.pop(name) is not None:
+                _say_dropped(model, name)
+    settings[dialect.max_tokens] = options.max_tokens
+    settings["seed"] = options.seed
+    settings["reasoning_effort"] = options.reasoning_effort
+    return settings
+
+
+@lru_cache(maxsize=256)
+def _say_dropped(model: str, name: str) -> None:
+    _log.warning("Model %s takes no %s; the setting is left out.", model, name)
+
+
+def _tool_settings(request: CompletionRequest) -> dict[str, JSON]:
+    options, settings = request.options, dict[str, JSON]()
+    if options.tool_choice in ("auto", "none", "required"):
+        settings["tool_choice"] = options.tool_choice
+    elif options.tool_choice is not None:
+        if all(tool.name != options.tool_choice for tool in request.tools):
+            raise InvalidRequestError(f"tool_choice names {options.tool_choice!r}, a tool that is not offered")
+        settings["tool_choice"] = {"type": "function", "function": {"name": options.tool_choice}}
+    if options.parallel_tool_calls is not None:
+        settings["parallel_tool_calls"] = options.parallel_tool_calls
+    return settings
+
+
+def _response_format(schema: Mapping[str, JSON], dialect: Dialect) -> JSON:
+    name = schema.get("title")
+    name = name if isinstance(name, str) and WIRE_NAME.fullmatch(name) else "answer"
+    strict = _strict(schema) if dialect.strict and _nothing_optional(schema) else None
+    return {
+        "type": "json_schema",
+        "json_schema": {
+            "name": name,
+            "schema": dict(schema) if strict is None else strict,
+            "strict": strict is not None,
+        },
+    }
+
+
+def _nothing_optional(schema: JSON | Mapping[str, JSON]) -> bool:
+    """Whether every property is required, so that the strict form of the schema means the same."""
+    if isinstance(schema, list):
+        return all(map(_nothing_optional, schema))
+    if not isinstance(schema, Mapping):
+        return True
+    properties, required = schema.get("properties"), schema.get("required")
+    if isinstance(properties, Mapping) and properties.keys() - set(required if isinstance(required, list) else ()):
+        return False
+    return all(map(_nothing_optional, schema.values()))
+
+
+def _strict(schema: Mapping[str, JSON]) -> dict[str, JSON] | None:
+    from nr_llm._schema import strict_schema
+
+    return strict_schema(schema)[0]
+
+
+def encode_tools(tools: Sequence[ToolSpec], dialect: Dialect) -> bytes:
+    """Return the tools as a JSON list; a schema that has no strict form is sent as an ordinary one."""
+    return encode_bytes([_tool(tool, dialect) for tool in tools])
+
+
+def _tool(tool: ToolSpec, dialect: Dialect) -> JSON:
+    function: dict[str, JSON] = {
+        "name": tool.name,
+        "description": tool.description,
+        "parameters": dict(tool.parameters),
+    }
+    if tool.strict is not None and dialect.strict:
+        strict = _strict(tool.parameters) if tool.strict else None
+        function["strict"] = strict is not None
+        function["parameters"] = strict or function["parameters"]
+    return {"type": "function", "function": function}
+
+
+def segments(messages: Sequence[ChatMessage], start: int, *, dialect: Dialect, provider: str) -> Iterator[Segment]:
+    """
+    Encode ``messages[start:]``, one segment per message.
+
+    Raises:
+        InvalidValueError: A call is not answered where services want it, or an answer answers nothing.
+        InvalidRequestError: A message holds what this form cannot say.
+    """
+    _check_pairs(messages, start)
+    for i in range(start, len(messages)):
+        wire = _message(messages[i], dialect, provider)
+        yield Segment(i + 1, encode_bytes(wire) if wire else b"")
+
+
+def _check_pairs(messages: Sequence[ChatMessage], start: int) -> None:
+    # What lies before `start` was checked when it was encoded; only the turn `start` falls into matters.
+    first = start
+    while first and messages[first - 1].role is Role.TOOL:
+        first -= 1
+    waiting: list[str] = []
+    for i in range(max(first - 1, 0), len(messages)):
+        message, path = messages[i], f"messages[{i}]"
+        if message.role is Role.TOOL:
+            if message.tool_call_id not in waiting:
+                raise InvalidValueError(
+                    f"answers the call {message.tool_call_id!r}, which no turn before it made", path=path
+                )
+            waiting.remove(message.tool_call_id)
+            continue
+        if waiting:
+            raise InvalidValueError(f"stands before the calls {', '.join(map(repr, waiting))} are answered", path=path)
+        waiting = [call.id for call in message.tool_calls or ()]
+        if len(set(waiting)) < len(waiting):
+            raise InvalidValueError(f"has two calls of one id among {', '.join(map(repr, waiting))}", path=path)
+    if waiting:
+        raise InvalidValueError(f"the calls {', '.join(map(repr, waiting))} at the end have no answer", path="messages")
+
+
+def _message(message: ChatMessage, dialect: Dialect, provider: str) -> dict[str, JSON] | None:
+    """Return the message as a service takes it, or None for an assistant turn that says nothing at all."""
+    wire = message.to_wire()
+    if message.tool_calls is not None:
+        wire |= {"tool_calls": [_call(call, dialect) for call in message.tool_calls]}
+        wire |= _replayed(message, dialect, provider)
+        if not message.content:
+            _empty_content(wire, dialect)
+    elif message.role is Role.ASSISTANT and not message.content and not message.extra:
+        return None
+    elif message.attachments:
+        _parts(message, wire, provider)
+    elif message.tool_call_id is not None:
+        wire["tool_call_id"] = wire_id(message.tool_call_id, dialect)
+    return wire
+
+
+def _call(call: ToolCall, dialect: Dialect) -> JSON:
+    function: JSON = {"name": wire_name(call.name), "arguments": call.arguments_json}
+    return {"id": wire_id(call.id, dialect), "type": "function", "function": function}
+
+
+def _empty_content(wire: dict[str, JSON], dialect: Dialect) -> None:
+    if dialect.call_content == "null":
+        wire["content"] = None
+    elif dialect.call_content == "absent":
+        del wire["content"]
+
+
+def _replayed(message: ChatMessage, dialect: Dialect, provider: str) -> dict[str, JSON]:
+    state = message.provider_state.get(provider)
+    return {key: state[key] for key in dialect.replayed if key in state} if isinstance(state, dict) else {}
+
+
+def _parts(message: ChatMessage, wire: dict[str, JSON], provider: str) -> None:
+    """Refuse attachments that the form has no part for, and name the documents among the others."""
+    content = wire["content"]
+    parts = content[-len(message.attachments) :] if isinstance(content, list) else []
+    for attachment, part in zip(message.attachments, parts, strict=True):
+        kind = attachment.media_type.lower()
+        file = part.get("file") if isinstance(part, dict) else None
+        if not isinstance(file, dict):
+            continue
+        if attachment.data is None:
+            raise InvalidRequestError(f"no address of a {kind!r} can be sent; attach the bytes", provider=provider)
+        if kind.startswith(("audio/", "video/")):
+            raise InvalidRequestError(f"no {kind!r} can be sent", provider=provider)
+        file.setdefault("filename", f"document.{kind.rpartition('/')[2]}")
+
+
+def wire_name(name: str) -> str:
+    """Return `name` as services take it: itself, or its permitted characters with a digest that keeps it apart."""
+    if WIRE_NAME.fullmatch(name):
+        return name
+    return f"{re.sub(r'[^a-zA-Z0-9_-]', '_', name)[:55]}_{_digest(name)[:8]}"
+
+
+def wire_id(call_id: str, dialect: Dialect) -> str:
+    """Return a call's id, or a digest in its place when it is too long; calls and their answers get the same."""
+    if dialect.id_length is None or len(call_id) <= dialect.id_length:
+        return call_id
+    return f"call_{_digest(call_id)[:24]}"
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()

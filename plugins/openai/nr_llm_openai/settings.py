@@ -1,0 +1,46 @@
+"""What can be set for the plugin, in ``[plugins.openai]`` or the environment."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Literal
+
+import attrs
+from nr_llm.secrets import Secret
+from nr_llm.settings import setting
+
+
+@attrs.frozen(kw_only=True)
+class OpenAISettings:
+    """
+    Settings of the plugin; each may come from ``NR_LLM_OPENAI_<NAME>`` too.
+
+    Attributes:
+        api_key: The key; needed for OpenAI itself, sent to any other address when it is set. Also read from
+            ``OPENAI_API_KEY``, and from a file that ``NR_LLM_OPENAI_API_KEY_FILE`` names.
+        base_url: Address of the service up to, not including, ``/chat/completions``; OpenAI's unless given.
+        dialect: The service's ways: ``openai``, or ``compatible`` for any other server; told from the
+            address unless given.
+        organization: OpenAI organization to charge.
+        project: OpenAI project to charge.
+        headers: Further headers of each request, such as a gateway's.
+        call_content: What an assistant turn with calls and no text carries: ``null``, an ``empty`` string, or the
+            field is ``absent``; for servers that take only one of them.
+        connect_seconds: Time to connect.
+        read_seconds: Longest silence of the service; a whole answer counts as one silence.
+        ca_file: PEM file of the authorities to trust instead of the system's.
+        client_certificate: PEM file with certificate and key to show to the service.
+    """
+
+    api_key: Secret | None = setting(env=("OPENAI_API_KEY",), default=None)  # noqa: RUF009 - it is attrs.field
+    base_url: str | None = setting(env=("OPENAI_BASE_URL",), default=None)
+    dialect: str | None = None
+    organization: str | None = setting(env=("OPENAI_ORG_ID",), default=None)
+    project: str | None = setting(env=("OPENAI_PROJECT_ID",), default=None)
+    headers: Mapping[str, str] = attrs.field(factory=dict, repr=False)
+    call_content: Literal["null", "empty", "absent"] | None = None
+    connect_seconds: float = 10.0
+    read_seconds: float = 600.0
+    ca_file: Path | None = None
+    client_certificate: Path | None = None

@@ -1,0 +1,50 @@
+"""What a host may set in ``[plugins.tools]`` or by ``NR_LLM_TOOLS_*``: the one folder that is read, and the caps."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Final
+
+import attrs
+from nr_llm import ConfigurationError
+
+FILE_BYTES: Final = 2_000_000
+"""Bytes a file may have to be read, the reference system's figure for its source tools."""
+
+ENTRIES_VISITED: Final = 20_000
+"""Directory entries one search looks at, the reference system's figure."""
+
+SECONDS: Final = 5.0
+"""Wall time of one search, the reference system's figure."""
+
+
+def _absolute(path: Path | str) -> Path:
+    try:
+        return Path(path).expanduser().absolute()
+    except RuntimeError as error:  # whose home "~name" is cannot be told
+        raise ConfigurationError(f"plugins.tools.root: {error}", remedy="Write the folder out.") from None
+
+
+def _positive(_: object, field: attrs.Attribute[Any], value: float) -> None:
+    if not value > 0:
+        raise ConfigurationError(f"plugins.tools.{field.name} is {value!r}.", remedy="Set it to a number above 0.")
+
+
+@attrs.frozen(kw_only=True)
+class ToolsSettings:
+    """
+    Settings of the plugin.
+
+    Attributes:
+        root: The folder below which files may be read; the current folder when the settings are made.
+        deny: Further names no file tool shows, such as ``*.sqlite`` or ``private/notes.txt`` (parent and name).
+        file_bytes: Bytes a file may have to be read or searched.
+        entries_visited: Directory entries one call looks at.
+        seconds: Wall time after which a search stops and says so.
+    """
+
+    root: Path = attrs.field(factory=Path, converter=_absolute)
+    deny: tuple[str, ...] = ()
+    file_bytes: int = attrs.field(default=FILE_BYTES, validator=_positive)
+    entries_visited: int = attrs.field(default=ENTRIES_VISITED, validator=_positive)
+    seconds: float = attrs.field(default=SECONDS, validator=_positive)

@@ -1,0 +1,27 @@
+"""Tools for nr-llm that need only the standard library: files, packages, arithmetic, time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from nr_llm import Tool
+from nr_llm.hookspecs import hookimpl
+
+from nr_llm_tools.calculator import calculate
+from nr_llm_tools.clock import ClockTools
+from nr_llm_tools.files import FileTools
+from nr_llm_tools.interpreter import InterpreterTools
+from nr_llm_tools.settings import ToolsSettings
+
+__all__ = ["ClockTools", "FileTools", "InterpreterTools", "ToolsSettings", "calculate", "nr_llm_tools"]
+
+
+@hookimpl
+def nr_llm_tools(settings: ToolsSettings) -> Iterable[Tool]:
+    """Contribute the tools of this distribution; the files they read are those below ``settings.root``."""
+    return (
+        *FileTools(settings).tools(),
+        *InterpreterTools().tools(),
+        calculate,
+        *ClockTools().tools(),
+    )

@@ -1,0 +1,87 @@
+"""What runs here: the Python interpreter and the installed packages, without a path, a user's name or a variable."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import platform
+import re
+import sys
+from collections.abc import Callable, Iterable
+from typing import Final
+
+import attrs
+from nr_llm import Tool, ToolResult, tool
+
+from nr_llm_tools._table import Row, fitting, showing, table_result
+from nr_llm_tools._text import visible_name
+
+MAX_NAME: Final = 100
+"""Characters of a name or version that are shown; metadata is written by strangers."""
+
+Distributions = Callable[[], Iterable[importlib.metadata.Distribution]]
+
+
+@attrs.frozen
+class InterpreterTools:
+    """
+    The interpreter tools.
+
+    Args:
+        distributions: Returns the installed distributions.
+    """
+
+    distributions: Distributions = importlib.metadata.distributions
+
+    def tools(self) -> tuple[Tool, ...]:
+        """Return the tools, all of them reads."""
+        packages = tool(group="system", timeout=30.0, examples=({}, {"prefix": "pytest"}))(self.list_packages)
+        return (packages, tool(group="system", timeout=10.0, examples=({},))(self.get_python_info))
+
+    def list_packages(self, prefix: str = "") -> ToolResult:
+        """
+        List the installed Python packages with their versions; the first line says how many there are.
+
+        Args:
+            prefix: Only packages whose name begins so, such as "pytest"; empty for all.
+        """
+        wanted = _normal(prefix.strip()[:MAX_NAME])
+        installed = self._installed()
+        found = [row for name, row in sorted(installed.items()) if name.startswith(wanted)]
+        rows = fitting(found)
+        count = showing(len(rows), len(found), "package")
+        start = f" whose name begins with '{visible_name(wanted)}', of {len(installed):,}" if wanted else " installed"
+        return table_result(f"{count}{start}", ("name", "version"), rows, label="Installed packages")
+
+    def _installed(self) -> dict[str, Row]:
+        """Return name and version by normalised name; of two of one name the first is the one that is imported."""
+        found: dict[str, Row] = {}
+        for distribution in self.distributions():
+            name, version = _identity(distribution)
+            if name:
+                found.setdefault(_normal(name), (name, version))
+        return found
+
+    def get_python_info(self) -> ToolResult:
+        """Get version and implementation of the Python interpreter and the kind of machine it runs on."""
+        return ToolResult.text(
+            f"Python {platform.python_version()} ({platform.python_implementation()}), "
+            f"{sys.maxsize.bit_length() + 1}-bit, on {platform.system()} {platform.machine()}"
+        )
+
+
+def _identity(distribution: importlib.metadata.Distribution) -> tuple[str, str | None]:
+    try:
+        metadata = distribution.metadata
+        name, version = metadata["Name"], metadata["Version"]
+    except Exception:  # noqa: BLE001 - a broken installation costs its own row, never the list
+        return "", None
+    return _shown(name or ""), _shown(version) if version else None
+
+
+def _shown(text: str) -> str:
+    return visible_name(str(text)[:MAX_NAME])
+
+
+def _normal(name: str) -> str:
+    """Return a name as the packaging standards compare it (PEP 503)."""
+    return re.sub(r"[-_.]+", "-", name).lower()

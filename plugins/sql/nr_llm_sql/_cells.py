@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TypeAlias
 
 import attrs
+from nr_llm.redaction import Redactor
 
 CELL_CHARACTERS = 300
 """Characters of a cell before its ellipsis (the reference system's figure)."""
 
-SCANNED_CHARACTERS = 8_192
-"""Characters of a value that are looked at: wide enough to see a secret whole that starts in the shown part."""
+SCANNED_CHARACTERS = 4_096
+"""Characters of a value that are looked at: a key or token that starts in the shown part is seen whole."""
 
 _UNSHOWABLE = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 _CUT_WORD = re.compile(r"(?<=\s)\S+\Z")
+
+_REDACT = Redactor().redact
 
 Redact: TypeAlias = Callable[[str], str]
 
@@ -51,6 +54,11 @@ def cell(value: Value, redact: Redact) -> str:
             return _shortened(str(value), redact)
 
 
+def formatted(row: Iterable[Value]) -> tuple[str, ...]:
+    """Return the cells of a row, secrets masked by their shape."""
+    return tuple(cell(value, _REDACT) for value in row)
+
+
 def line(text: str) -> str:
     """Return `text` on one line: runs of whitespace as one space, other control characters as U+FFFD."""
     return _UNSHOWABLE.sub("\ufffd", " ".join(text.split()))
@@ -60,8 +68,10 @@ def _shortened(text: str, redact: Redact) -> str:
     seen = text[:SCANNED_CHARACTERS]
     if len(text) > SCANNED_CHARACTERS:
         seen = _CUT_WORD.sub("", seen)
-    # Twice: secrets of several lines are known by their line breaks, others only show once these are gone.
-    shown = redact(line(redact(seen)))
+    masked = redact(seen)
+    shown = line(masked)
+    if shown != masked:  # some secrets are known by their line breaks, others only show once these are gone
+        shown = redact(shown)
     if len(shown) <= CELL_CHARACTERS and len(text) <= SCANNED_CHARACTERS:
         return shown
     return shown[:CELL_CHARACTERS] + "…"

@@ -57,13 +57,12 @@ def check(result: ToolResult) -> None:
     assert json.dumps(before) == json.dumps(after)
 
 
-def drawn(table: str, result: ToolResult, offset: int) -> list[str]:
+def drawn(table: str, result: ToolResult, *, keyed: bool) -> list[str]:
     """Return the lines that the result's table alone would give."""
     columns, rows = cells(result)
     lines = []
     for i, row in enumerate(rows):
-        keyed = columns[0] == "rowid"
-        lines.append(f"{table}:{row[0]}" if keyed else f"{table} #{offset + i + 1}")
+        lines.append(f"{table}:{row[0]}" if keyed else f"{table} #{i + 1}")
         lines += [f"  {name}: {text}" for name, text in list(zip(columns, row, strict=True))[keyed:]]
     return lines
 
@@ -89,7 +88,7 @@ def test_text_and_table_are_one(drawing: tuple[str, list[str], list[list[Any]]])
     shown, cell_rows = cells(result)
     assert shown[-len(columns) :] == columns
     assert len(cell_rows) == len(rows)
-    assert result.content.split("\n")[1:] == drawn(table, result, 0)
+    assert result.content.split("\n")[1:] == drawn(table, result, keyed=len(shown) > len(columns))
     assert [row[0] for row in cells(schema)[1]] == columns
     assert cells(listed)[1] == [[table, "table", str(len(rows))]]
     for one in (result, listed, schema):

@@ -342,6 +342,18 @@ class TestBounds:
         assert result.content.endswith(f"More rows follow: go on with offset {kept}.")
         assert column(read(path, "t", limit=1, offset=kept), "id") == [str(kept)]
 
+    def test_rows_far_beyond_the_room_are_only_counted(self, make: Make) -> None:
+        """A page of which little fits says so like any other."""
+        path = make(
+            f"CREATE TABLE wide (id INTEGER PRIMARY KEY, {', '.join(f'c{i}' for i in range(30))})",
+            wide=[(i, *["long text " * 500] * 30) for i in range(60)],
+        )
+        result = read(path, "wide", limit=50)
+
+        kept = len(cells(result)[1])
+        assert 2 < kept < 10
+        assert result.content.endswith(f"More rows follow: go on with offset {kept}.")
+
     def test_a_very_wide_table(self, make: Make) -> None:
         """A table of 1,500 columns is read in part and named in full."""
         names = [f"c{i}" for i in range(1500)]

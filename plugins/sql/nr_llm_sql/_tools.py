@@ -40,10 +40,19 @@ def sql_tools(settings: SqlSettings) -> tuple[Tool, ...]:
         "timeout": settings.seconds + _GRACE,
         "enabled": settings.database is not None,
     }
+    tools = (*_listing_tools(settings, options), _reading_tool(settings, options))
+    return tools if settings.database is not None else tuple(map(_off, tools))
 
+
+def _off(tool: Tool) -> Tool:
+    needs = f"Off: no database is configured. Set {DATABASE_SETTING} to a SQLite file."
+    return attrs.evolve(tool, description=f"{tool.description}\n\n{needs}")
+
+
+def _listing_tools(settings: SqlSettings, options: dict[str, Any]) -> tuple[Tool, Tool]:
     @tool(**options)
     def list_tables(context: ToolContext) -> ToolResult:
-        """List the tables and views of the database with their number of rows. Ask this first."""
+        """List the tables and views of the database with their number of rows. Call this first."""
         return _answered(settings, context, _tables)
 
     @tool(**options, examples=[{"table": "orders"}])
@@ -57,6 +66,10 @@ def sql_tools(settings: SqlSettings) -> tuple[Tool, ...]:
         """
         return _answered(settings, context, lambda database: _schema(database, table))
 
+    return list_tables, table_schema
+
+
+def _reading_tool(settings: SqlSettings, options: dict[str, Any]) -> Tool:
     @tool(**options, examples=[{"table": "orders", "filters": {"status": "open"}, "limit": 5}])
     def read_records(
         context: ToolContext,
@@ -85,13 +98,7 @@ def sql_tools(settings: SqlSettings) -> tuple[Tool, ...]:
         page = Page(fields=fields, filters=filters or {}, limit=limit, offset=offset, order=order)
         return _answered(settings, context, lambda database: records(database, table, page, settings=settings))
 
-    tools = (list_tables, table_schema, read_records)
-    return tools if settings.database is not None else tuple(map(_off, tools))
-
-
-def _off(tool: Tool) -> Tool:
-    needs = f"Off: no database is configured. Set {DATABASE_SETTING} to a SQLite file."
-    return attrs.evolve(tool, description=f"{tool.description}\n\n{needs}")
+    return read_records
 
 
 def _answered(settings: SqlSettings, context: ToolContext, work: Callable[[Session], ToolResult]) -> ToolResult:

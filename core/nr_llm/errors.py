@@ -94,11 +94,13 @@ class UnknownNameError(ConfigurationError):
     A tool, plugin, provider or model was named that nobody has.
 
     Attributes:
+        kind: What it would have named, such as ``tool`` or ``provider``.
         name: The name as given.
         suggestions: Names that exist and look alike.
     """
 
     def __init__(self, kind: str, name: str, *, known: Iterable[str] = (), remedy: str = "") -> None:
+        self.kind = kind
         self.name = name
         self.suggestions = similar(name, known)
         hint = f" Did you mean {' or '.join(map(repr, self.suggestions))}?" if self.suggestions else ""

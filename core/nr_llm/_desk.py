@@ -171,14 +171,14 @@ class Delivery:
     def __init__(self, request: CompletionRequest) -> None:
         self._stages: list[TextStage] = [make() for make in request.stages]
         self._pieces: list[str] = []
+        self._streamed = False
         self.delivered = False
 
     def feed(self, delta: Delta) -> Delta | None:
         """Return what may leave of `delta`, or None when it is held back."""
-        if isinstance(delta, TextDelta) and self._stages:
-            return self._text(self._through(delta.text, 0))
         if isinstance(delta, TextDelta):
-            self._pieces.append(delta.text)
+            self._streamed = True
+            return self._text(self._through(delta.text, 0))
         self.delivered = True
         return delta
 
@@ -197,7 +197,7 @@ class Delivery:
     def rest(self, reply: CompletionResponse) -> TextDelta | None:
         """Return the text still to leave when `reply` is complete: all of it, if nothing was streamed."""
         text = ""
-        if not self._pieces and not self.delivered and reply.content:
+        if not self._streamed:
             text = self._through(reply.content, 0)
         for i, stage in enumerate(self._stages):
             text += self._through(stage.finish(), i + 1)

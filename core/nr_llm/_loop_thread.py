@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections.abc import Callable
 from concurrent.futures import Future
+from functools import partial
 from typing import Any
 
 from nr_llm._calls import Job
@@ -16,6 +18,7 @@ class LoopThread:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._stop: Callable[[], object] = lambda: None
 
     def wait(self, awaitable: Any, job: Job) -> Any:
         """Await `awaitable` in the loop, in the job's context variables, and return what it gives."""
@@ -27,28 +30,24 @@ class LoopThread:
     def _running(self) -> asyncio.AbstractEventLoop:
         with self._lock:
             if self._loop is None:
-                self._loop = asyncio.new_event_loop()
-                threading.Thread(target=_serve, args=(self._loop,), name="nr-llm-loop", daemon=True).start()
+                started: Future[asyncio.AbstractEventLoop] = Future()
+                serve = partial(asyncio.run, self._serve(started))
+                threading.Thread(target=serve, name="nr-llm-loop", daemon=True).start()
+                self._loop = started.result()
             return self._loop
 
+    async def _serve(self, started: Future[asyncio.AbstractEventLoop]) -> None:
+        loop, stopped = asyncio.get_running_loop(), asyncio.Event()
+        self._stop = partial(loop.call_soon_threadsafe, stopped.set)
+        started.set_result(loop)
+        await stopped.wait()
+
     def close(self) -> None:
-        """Stop the loop, cancelling what still runs in it."""
+        """Stop the loop, cancelling what still runs in it; a later use starts a new one."""
         with self._lock:
-            loop, self._loop = self._loop, None
-        if loop is not None:
-            loop.call_soon_threadsafe(loop.stop)
-
-
-def _serve(loop: asyncio.AbstractEventLoop) -> None:
-    try:
-        loop.run_forever()
-        left = asyncio.all_tasks(loop)
-        for task in left:
-            task.cancel()
-        loop.run_until_complete(asyncio.gather(*left, return_exceptions=True))
-        loop.run_until_complete(loop.shutdown_asyncgens())
-    finally:
-        loop.close()
+            if self._loop is not None:
+                self._loop = None
+                self._stop()
 
 
 def _begin(loop: asyncio.AbstractEventLoop, awaitable: Any, job: Job, future: Future[Any]) -> None:

@@ -184,6 +184,7 @@ class Tool:
         """
         from nr_llm._schema import compile_schema
 
+        parameters = {"type": "object", "properties": {}, **parameters}
         structure = compile_schema(parameters)
         return cls(
             name=name,

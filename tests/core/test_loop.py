@@ -245,7 +245,9 @@ class TestTurns:
         """Each record of a batch holds the whole batch: what ran cannot be lost by a raising store."""
         run = loop([calling(("look", {}), ("peek", {})), text("x")], look, peek)
 
-        first = next(s for e in run.effects if isinstance(e, Record) and e.step and e.step.kind == "tool" for s in [e.state])
+        first = next(
+            s for e in run.effects if isinstance(e, Record) and e.step and e.step.kind == "tool" for s in [e.state]
+        )
         assert () == first.pending
         assert 2 == sum(m.role is Role.TOOL for m in first.messages)
 
@@ -313,7 +315,9 @@ class TestTurns:
     def test_a_forced_choice_holds_until_a_tool_ran(self) -> None:
         """`required` is not repeated for ever: a run that could only end at its cap."""
         run = loop(
-            [calling(("look", {})), text("x")], look, state={"options": Options(tool_choice="required", temperature=0.5)}
+            [calling(("look", {})), text("x")],
+            look,
+            state={"options": Options(tool_choice="required", temperature=0.5)},
         )
 
         assert ["required", None] == [r.options.tool_choice for r in run.requests]
@@ -347,7 +351,9 @@ class TestContext:
 
     def test_overflow_at_the_floor_asks_nobody(self) -> None:
         """Case 40: when even the newest turn does not fit nothing is sent, and the context step is kept."""
-        run = loop([], look, state={"messages": (ChatMessage.user("x" * 9000),)}, window=Window(context=1000, reserved=100))
+        run = loop(
+            [], look, state={"messages": (ChatMessage.user("x" * 9000),)}, window=Window(context=1000, reserved=100)
+        )
 
         assert ([], ["context"]) == (run.requests, run.kinds)
         assert ("", True, TerminationReason.CONTEXT_OVERFLOW) == (

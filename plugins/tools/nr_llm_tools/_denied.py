@@ -13,7 +13,7 @@ from typing import Final
 from nr_llm_tools._automaton import Matcher
 from nr_llm_tools._glob import compile_globs
 
-VERSION_CONTROL: Final = (".git", ".hg", ".svn", ".bzr", ".jj", ".fslckout", "_darcs", "cvs")
+VERSION_CONTROL: Final = ("*.git", ".hg", ".svn", ".bzr", ".jj", ".fslckout", "_darcs", "cvs")
 """Histories hold whatever was ever committed, remotes with passwords included."""
 
 CREDENTIAL_FOLDERS: Final = (
@@ -81,8 +81,11 @@ KEYS: Final = (
     "id_dsa*",
     "id_ecdsa*",
     "id_ed25519*",
-    "*.pem",
+    "*.pem*",
     "*.key",
+    "*.key~",
+    "*.key.bak",
+    "*.key.old",
     "*.crt",
     "*.cer",
     "*.der",

@@ -63,6 +63,7 @@ def test_many_stars_cost_no_more_than_their_number_for_each_character() -> None:
 
 
 CREDENTIALS = [
+    "mirror.git", "server.pem.bak", "server.key~",
     ".env", ".env.local", ".envrc", "prod.env", "server.key", "server.pem", "ca.crt", "id_rsa", "id_rsa.pub",
     "id_ed25519", "key.p12", "store.jks", "vault.kdbx", ".netrc", "_netrc", ".npmrc", ".pypirc", ".git", ".hg", ".svn",
     "CVS", ".ssh", ".aws", ".gnupg", ".kube", ".docker", "credentials", "my_Credentials.json", ".git-credentials",

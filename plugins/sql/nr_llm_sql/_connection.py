@@ -6,6 +6,7 @@ import sqlite3
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
+from pathlib import Path
 from typing import Any, TypeVar
 
 import attrs
@@ -68,7 +69,7 @@ def connected(settings: SqlSettings, halt: Halt) -> Iterator[sqlite3.Connection]
         Missing: The path leads to no ordinary file.
     """
     path = settings.database
-    if path is None or not path.is_file():
+    if path is None or not _is_file(path):
         raise Missing(str(path))
     uri = f"{path.absolute().as_uri()}?mode=ro{'&immutable=1' if settings.snapshot else ''}"
     wait = min(settings.seconds, BUSY_SECONDS)
@@ -79,6 +80,13 @@ def connected(settings: SqlSettings, halt: Halt) -> Iterator[sqlite3.Connection]
         for pragma in ("query_only = ON", "trusted_schema = OFF", "cell_size_check = ON", "mmap_size = 0"):
             connection.execute(f"PRAGMA {pragma}")
         yield connection
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:  # a folder that may not be entered, a name too long
+        return False
 
 
 def _decoded(data: bytes) -> str:

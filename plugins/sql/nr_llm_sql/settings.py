@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 import attrs
 from nr_llm.errors import InvalidValueError
@@ -14,6 +13,9 @@ DATABASE_SETTING = "`database` in [plugins.sql] or the variable NR_LLM_SQL_DATAB
 
 MOST_ROWS = 1_000
 """The largest page a host can allow; with 300 characters a cell more would never fit a result."""
+
+LONGEST_SECONDS = 3_600.0
+"""The longest time a host can give one call; a longer one is no conversation."""
 
 SMALLEST_VALUE, LARGEST_VALUE = 1_000, 1_000_000_000
 """Bounds of `SqlSettings.value_bytes`: room for SQLite's own work, and SQLite's own default limit."""
@@ -38,9 +40,9 @@ def _names(_: object, attribute: attrs.Attribute[tuple[str, ...]], value: tuple[
             raise InvalidValueError("must not be empty", path=f"{attribute.name}[{i}]")
 
 
-def _positive(_: object, attribute: attrs.Attribute[Any], value: float) -> None:
-    if not value > 0:
-        raise InvalidValueError(f"must be greater than 0, not {value!r}", path=attribute.name)
+def _time(_: object, attribute: attrs.Attribute[float], value: float) -> None:
+    if not 0 < value <= LONGEST_SECONDS:
+        raise InvalidValueError(f"must be above 0 and at most {LONGEST_SECONDS:,}, not {value!r}", path=attribute.name)
 
 
 def _value_size(_: object, attribute: attrs.Attribute[int], value: int) -> None:
@@ -72,7 +74,7 @@ class SqlSettings:
             nor a writable folder.  Wrong results if the file does change.
         rows: Rows of a page when the model asks for no number.
         max_rows: Rows of a page at most, up to 1,000.
-        seconds: Time one call may take.
+        seconds: Time one call may take, up to 3,600.
         value_bytes: Size of the largest text that is read, from 1,000 to 1,000,000,000; a larger one ends
             the call with a message.
     """
@@ -84,5 +86,5 @@ class SqlSettings:
     snapshot: bool = False
     rows: int = attrs.field(default=20, validator=_page)
     max_rows: int = attrs.field(default=50, validator=_page)
-    seconds: float = attrs.field(default=5.0, validator=_positive)
+    seconds: float = attrs.field(default=5.0, validator=_time)
     value_bytes: int = attrs.field(default=10_000_000, validator=_value_size)

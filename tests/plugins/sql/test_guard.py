@@ -215,7 +215,7 @@ class TestTime:
 
 
 class TestOpening:
-    @pytest.mark.parametrize("database", [None, "missing.db", "."])
+    @pytest.mark.parametrize("database", [None, "missing.db", ".", "x" * 5000])
     def test_what_is_no_file_is_missing(self, database: str | None, tmp_path: Path) -> None:
         """No file is made where there is none, and folders are no databases."""
         path = None if database is None else tmp_path / database

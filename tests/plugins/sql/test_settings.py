@@ -42,6 +42,7 @@ def test_one_name_is_a_list_of_one() -> None:
         ("max_rows", 1001, "max_rows"),
         ("seconds", 0, "seconds"),
         ("seconds", float("nan"), "seconds"),
+        ("seconds", float("inf"), "seconds"),
         ("value_bytes", 999, "value_bytes"),
         ("value_bytes", 2**31, "value_bytes"),
     ],

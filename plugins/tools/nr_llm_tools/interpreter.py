@@ -72,10 +72,11 @@ class InterpreterTools:
 def _identity(distribution: importlib.metadata.Distribution) -> tuple[str, str | None]:
     try:
         metadata = distribution.metadata
-        name, version = metadata["Name"], metadata["Version"]
+        # Asked first: what a missing key gives differs between versions of Python.
+        name, version = (metadata[key] if key in metadata else "" for key in ("Name", "Version"))
     except Exception:  # noqa: BLE001 - a broken installation costs its own row, never the list
         return "", None
-    return _shown(name or ""), _shown(version) if version else None
+    return _shown(name), _shown(version) if version else None
 
 
 def _shown(text: str) -> str:

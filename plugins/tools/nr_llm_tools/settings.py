@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import attrs
 from nr_llm import ConfigurationError
+from nr_llm.settings import setting
 
 FILE_BYTES: Final = 2_000_000
 """Bytes a file may have to be read, the reference system's figure for its source tools."""
@@ -35,6 +36,9 @@ class ToolsSettings:
     """
     Settings of the plugin.
 
+    A file that is not trusted, such as a cloned project's, may only choose a root below its own folder: the other
+    settings are bounds, and it could widen them.
+
     Attributes:
         root: The folder below which files may be read; the current folder when the settings are made.
         deny: Further names no file tool shows, such as ``*.sqlite`` or ``private/notes.txt`` (parent and name).
@@ -44,7 +48,7 @@ class ToolsSettings:
     """
 
     root: Path = attrs.field(factory=Path, converter=_absolute)
-    deny: tuple[str, ...] = ()
-    file_bytes: int = attrs.field(default=FILE_BYTES, validator=_positive)
-    entries_visited: int = attrs.field(default=ENTRIES_VISITED, validator=_positive)
-    seconds: float = attrs.field(default=SECONDS, validator=_positive)
+    deny: tuple[str, ...] = setting(default=(), protected=True)
+    file_bytes: int = setting(default=FILE_BYTES, validator=_positive, protected=True)
+    entries_visited: int = setting(default=ENTRIES_VISITED, validator=_positive, protected=True)
+    seconds: float = setting(default=SECONDS, validator=_positive, protected=True)

@@ -4,18 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from typing import Any, Final
+from typing import Any
 
 import attrs
 import importlib_metadata
 
 from nr_llm._versions import normalised, required_range
-
-GROUP: Final = "nr_llm.tool"
-"""The one entry-point group of plugins, whatever they bring."""
-
-HOST: Final = "nr-llm"
-"""The distribution whose version plugins declare a range of."""
+from nr_llm.plugins import GROUP, HOST
 
 _SECTION = re.compile(rf"^\s*\[\s*{re.escape(GROUP)}\s*\]", re.MULTILINE)
 

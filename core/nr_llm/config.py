@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -82,6 +81,8 @@ def read_config(path: Path, *, trusted: bool) -> PluginConfig:
 
 
 def _document(path: Path) -> dict[str, Any]:
+    import tomllib
+
     try:
         return tomllib.loads(path.read_bytes().decode())
     except OSError as error:

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import inspect
+import sys
+from collections.abc import Callable, Iterable
 from typing import Any, Final
 
+import attrs
 import pluggy
 
+from nr_llm.errors import similar
+from nr_llm.plugins import MisbuiltError
 from nr_llm.providers import Provider
 from nr_llm.tools import Tool, Toolset
 
@@ -69,8 +74,8 @@ def nr_llm_commands(settings: Any) -> Iterable[Any]:  # type: ignore[empty-body]
     """
     Return commands for the command line.
 
-    Called once, only when the command line looks for a command it does not know itself or prints its
-    help.  Returning nothing means that there is no command.  It may raise, as `nr_llm_tools` may.
+    Called once: when the command line looks for a command it does not know itself, prints its help, or
+    examines all plugins.  Returning nothing means that there is no command.  It may raise, as `nr_llm_tools` may.
 
     Args:
         settings: As for `nr_llm_tools`.
@@ -78,3 +83,88 @@ def nr_llm_commands(settings: Any) -> Iterable[Any]:  # type: ignore[empty-body]
     Returns:
         `click.Command` objects with names of their own.
     """
+
+
+@attrs.frozen
+class Implementation:
+    """
+    One hook implementation of one plugin.
+
+    Attributes:
+        hook: The hook's name.
+        function: The plugin's function.
+        settings: The class its parameter `settings` is annotated with, or None when it takes none.
+    """
+
+    hook: str
+    function: Callable[..., Any]
+    settings: type | None
+
+
+def implementations(plugin: object) -> tuple[Implementation, ...]:
+    """
+    Return the hook implementations of a module or object.
+
+    pluggy reads the marks and compares the signatures with the declarations above; the calls are the host's.  Every
+    plugin gets a manager of its own: one manager drops the results of all plugins when one raises, stops at the first
+    unknown name, and takes objects that are equal for one.
+
+    Raises:
+        MisbuiltError: A hook is unknown, unmarked, asynchronous, a wrapper, or takes what no hook gets.
+    """
+    manager = pluggy.PluginManager(PROJECT)
+    manager.add_hookspecs(sys.modules[__name__])
+    known = frozenset(vars(manager.hook))
+    _refuse_unmarked(plugin, known)
+    try:
+        manager.register(plugin, name="plugin")
+    except pluggy.PluginValidationError as error:
+        # Its first line names the plugin, which here is the manager's only one.
+        raise MisbuiltError(f"{str(error).partition(chr(10))[2]}; a hook takes settings or nothing") from error
+    found: list[Implementation] = []
+    for name, caller in vars(manager.hook).items():
+        for mark in caller.get_hookimpls():
+            if name in known:
+                found.append(_implementation(name, mark))
+            elif not mark.optionalhook:
+                raise MisbuiltError(_unknown(name, known))
+    return tuple(found)
+
+
+def _refuse_unmarked(plugin: object, known: frozenset[str]) -> None:
+    for name in dir(plugin):
+        if name.startswith(f"{PROJECT}_"):
+            value = inspect.getattr_static(plugin, name)
+            function = getattr(value, "__func__", value)  # below staticmethod and classmethod
+            marked = hasattr(value, f"{PROJECT}_impl") or hasattr(function, f"{PROJECT}_impl")
+            if inspect.isfunction(function) and not marked:
+                raise MisbuiltError(
+                    f"{name} is not marked: put @hookimpl above it" if name in known else _unknown(name, known)
+                )
+
+
+def _unknown(name: str, known: frozenset[str]) -> str:
+    alike = similar(name, known)
+    hint = f"did you mean {alike[0]}?" if alike else f"there are {', '.join(sorted(known))}"
+    return f"there is no hook {name}: {hint} (for a hook of newer hosts: @hookimpl(optionalhook=True))"
+
+
+def _implementation(hook: str, mark: pluggy.HookImpl) -> Implementation:
+    function = mark.function
+    if mark.wrapper or mark.hookwrapper:
+        raise MisbuiltError(f"{hook} is a wrapper, and every plugin is called alone: write a plain function")
+    if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):
+        raise MisbuiltError(f"{hook} is async: hooks are synchronous and quick, so write def")
+    if "settings" in mark.kwargnames:
+        raise MisbuiltError(f"{hook} gives settings a default, so it would never receive any: remove the default")
+    return Implementation(hook, function, _settings_class(hook, function) if "settings" in mark.argnames else None)
+
+
+def _settings_class(hook: str, function: Callable[..., Any]) -> type:
+    try:
+        wanted = inspect.signature(function, eval_str=True).parameters["settings"].annotation
+    except NameError as error:
+        raise MisbuiltError(f"{hook}: the class of settings has to exist at run time: {error}") from error
+    if not (isinstance(wanted, type) and attrs.has(wanted)):
+        raise MisbuiltError(f"{hook}: annotate settings with the plugin's attrs class, as in `settings: MySettings`")
+    return wanted

@@ -1,0 +1,127 @@
+"""What all plugins of a host offer together is looked up here, and asked of no more plugins than needed."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+
+import attrs
+
+from nr_llm._contributions import COMMANDS, PROVIDERS, TOOLS
+from nr_llm._names import Names, Offer, by_name, name_tools, owner
+from nr_llm._plugin import Plugin
+from nr_llm._toolsets import OpenToolset
+from nr_llm.errors import NameClashError
+from nr_llm.plugins import RegisteredCommand, RegisteredProvider
+
+
+class Catalogue:
+    """
+    The offers of some plugins; thread-safe.
+
+    Args:
+        plugins: The plugins, in the order they are listed.
+    """
+
+    def __init__(self, plugins: Sequence[Plugin]) -> None:
+        self.plugins = tuple(plugins)
+        self.toolsets: list[OpenToolset] = []
+        self._lock = threading.Lock()
+        self._names: Names | None = None
+
+    def names(self) -> Names:
+        """Return all tools with their names; asks every plugin once."""
+        if self._names is None:
+            offers = tuple(self._offers(TOOLS, self.plugins))  # not under the lock: plugins run here
+            self._names = self._first(offers)
+        return self._names
+
+    def _first(self, offers: Sequence[Offer]) -> Names:
+        with self._lock:  # whoever comes first decides, so that a tool is one object for everybody
+            return self._names or name_tools([self._opening(offer) for offer in offers])
+
+    def providers(self) -> tuple[RegisteredProvider, ...]:
+        """Return every provider that has its name to itself; asks every plugin."""
+        groups = by_name(self._offers(PROVIDERS, self.plugins))
+        chosen = (_preferred(name, offers) for name, offers in groups.items())
+        return tuple(_registered_provider(offer) for offer in chosen if offer is not None)
+
+    def provider(self, name: str, among: Iterable[Plugin]) -> RegisteredProvider | None:
+        """
+        Return a provider that one of some plugins offers, or None.
+
+        Raises:
+            NameClashError: Several offer it and none goes first.
+        """
+        offers = by_name(self._offers(PROVIDERS, among)).get(name)
+        if offers is None:
+            return None
+        chosen = _preferred(name, offers)
+        if chosen is None:
+            raise dispute("provider", name, offers)
+        return _registered_provider(chosen)
+
+    def provider_names(self) -> tuple[str, ...]:
+        """Return the names of all providers; asks every plugin."""
+        return tuple(offer.name for offer in self._offers(PROVIDERS, self.plugins))
+
+    def commands(self) -> tuple[RegisteredCommand, ...]:
+        """Return every command that has its name to itself; asks every plugin."""
+        groups = by_name(self._offers(COMMANDS, self.plugins))
+        chosen = (owner(offers) for offers in groups.values())
+        return tuple(_registered_command(offer) for offer in chosen if offer is not None)
+
+    def _offers(self, hook: str, plugins: Iterable[Plugin]) -> Iterator[Offer]:
+        seen: set[int] = set()
+        for plugin in plugins:
+            for given in plugin.give(hook):
+                if id(given.value) not in seen:  # one object from two plugins is no dispute
+                    seen.add(id(given.value))
+                    yield Offer(given.name, given.value, plugin.record, toolset=given.toolset)
+
+    def _opening(self, offer: Offer) -> Offer:
+        if offer.toolset is None:
+            return offer
+        known = [opened for opened in self.toolsets if opened.toolset is offer.toolset]
+        if not known:
+            known = [OpenToolset(offer.toolset)]
+            self.toolsets += known
+        return attrs.evolve(offer, value=known[0].opening(offer.value))
+
+
+def dispute(kind: str, name: str, offers: Sequence[Offer]) -> NameClashError:
+    """Return the error for a name that several plugins claim."""
+    claims = " and ".join(f"{offer.record.name!r} ({offer.record.label or 'passed in code'})" for offer in offers)
+    addresses = " or ".join(f"{offer.record.name}:{name}" for offer in offers)
+    remedy = f"name it {addresses}" if kind == "tool" else "deny one of the packages"
+    first = offers[0].record
+    return NameClashError(
+        f"the {kind} {name!r} is offered by {claims}, so none has the name; {remedy}",
+        plugin=first.name,
+        distribution=first.label,
+    )
+
+
+def _preferred(name: str, offers: Sequence[Offer]) -> Offer | None:
+    # The program's own objects, then the plugin that bears the provider's name, then as for every name.
+    own = [offer for offer in offers if offer.record.distribution is None]
+    named = [offer for offer in offers if offer.record.name == name]
+    return owner(own or named[:1] or offers)
+
+
+def _registered_provider(offer: Offer) -> RegisteredProvider:
+    record = offer.record
+    return RegisteredProvider(
+        provider=offer.value, plugin=record.name, distribution=record.distribution, version=record.version
+    )
+
+
+def _registered_command(offer: Offer) -> RegisteredCommand:
+    record = offer.record
+    return RegisteredCommand(
+        command=offer.value,
+        name=offer.name,
+        plugin=record.name,
+        distribution=record.distribution,
+        version=record.version,
+    )

@@ -1,0 +1,315 @@
+"""
+The host finds plugins, runs each alone, and keeps going whatever one of them does.
+
+Finding them needs their metadata alone (`_entrypoints`), and so does deciding which may load (`_selection`).  A
+plugin's own code runs in `_plugin`, guarded and timed, and not before something of it is asked for (`_catalogue`).
+pluggy marks the hooks, holds their declarations and reads the implementations of one plugin (`hookspecs`); it
+neither discovers nor calls: its loader stops at the first broken package, and one raising implementation would drop
+what all others returned.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping
+from types import ModuleType, TracebackType
+from typing import Any, Final, Self
+
+from nr_llm._catalogue import Catalogue, dispute
+from nr_llm._contributions import COMMANDS, PROVIDERS, TOOLS
+from nr_llm._doctor import Case, examine
+from nr_llm._plugin import Plugin, Surroundings
+from nr_llm._selection import Selection, judge, select
+from nr_llm._settings import SettingsDesk
+from nr_llm.config import PluginConfig
+from nr_llm.errors import ConfigurationError, NameClashError, NrLlmError, PluginLoadError, UnknownNameError
+from nr_llm.plugins import (
+    Finding,
+    PluginRecord,
+    PluginState,
+    RegisteredCommand,
+    RegisteredProvider,
+    RegisteredTool,
+)
+from nr_llm.redaction import Redactor
+from nr_llm.settings import Loaded
+
+SLOW_AFTER: Final = 1.0
+"""Seconds of a plugin's own code from which on people notice the wait (gptme warns at the same figure)."""
+
+_log = logging.getLogger("nr_llm.plugins")
+
+
+class PluginHost:
+    """
+    The plugins of one application, and what they offer.
+
+    A host is an object, not a global: make one per application.  It is thread-safe, and none of its methods raises
+    because a plugin is broken, but `require` and the lookups that need just that plugin.
+
+    ``PluginHost(plugins=[...])`` uses what it is given and reads no metadata; `discover` finds installed plugins.
+
+    Args:
+        plugins: Modules or objects with hook implementations, tools, toolsets, providers; a mapping gives them
+            their names.  They go before installed ones, and an object passed twice counts once.
+        settings: For a plugin by name, values of its settings or the settings object itself.
+        environ: Environment variables; this process's by default.
+        config: What configuration files say; see `read_config`.
+        redactor: Learns the secrets in settings.
+        clock: Seconds, to measure plugins with.
+        slow_after: Seconds of a plugin's code from which on it counts as slow.
+
+    Attributes:
+        redactor: Masks every secret the plugins' settings hold; share it with whatever writes.
+    """
+
+    def __init__(
+        self,
+        plugins: Iterable[object] | Mapping[str, object] = (),
+        *,
+        settings: Mapping[str, object] | None = None,
+        environ: Mapping[str, str] | None = None,
+        config: PluginConfig | None = None,
+        redactor: Redactor | None = None,
+        clock: Callable[[], float] = time.perf_counter,
+        slow_after: float = SLOW_AFTER,
+    ) -> None:
+        self.redactor = redactor or Redactor()
+        self._environ = os.environ if environ is None else environ
+        self._config = config or PluginConfig()
+        self._desk = SettingsDesk(settings or {}, self._config, environ=self._environ, redactor=self.redactor)
+        self._around = Surroundings(
+            settings=self._desk.settings, claim=_Claims(), clock=clock, slow_after=slow_after, redactor=self.redactor
+        )
+        self._selection: Selection | None = None
+        self._unreadable: dict[str, str] = {}
+        self._catalogue = Catalogue(self._own(plugins, avoid=()))
+
+    @classmethod
+    def discover(
+        cls,
+        allow: Iterable[str] | None = None,
+        deny: Iterable[str] = (),
+        *,
+        plugins: Iterable[object] | Mapping[str, object] = (),
+        **options: Any,
+    ) -> PluginHost:
+        """
+        Return a host with the installed plugins; their metadata is read, none of their code runs.
+
+        Args:
+            allow: Distributions that may load; by default ``NR_LLM_PLUGINS``, then the configuration, then all.
+            deny: Distributions that may not, besides those of ``NR_LLM_PLUGINS_DENY`` and the configuration.
+            plugins: As for the class.
+            **options: Further arguments of the class.
+        """
+        from nr_llm._entrypoints import host_version, installed
+
+        host, found = cls(**options), installed()
+        host._unreadable = {package.distribution: package.reason for package in found.unreadable}
+        host._selection = select(allow, deny, environ=host._environ, config=host._config)
+        own = host._own(plugins, avoid=[point.name for point in found.entry_points])
+        records = judge(
+            found.entry_points,
+            host._selection,
+            host=host_version(),
+            taken=[plugin.record.name for plugin in own],
+        )
+        loads = [point.load for point in found.entry_points]
+        others = [Plugin(record, load, around=host._around) for record, load in zip(records, loads, strict=True)]
+        host._catalogue = Catalogue((*own, *others))
+        return host
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def records(self) -> tuple[PluginRecord, ...]:
+        """Return every plugin as it is now, the program's own first, then by distribution and name; loads nothing."""
+        return tuple(plugin.record for plugin in self._catalogue.plugins)
+
+    def load(self, name: str | None = None) -> tuple[PluginRecord, ...]:
+        """
+        Load all plugins, or those of one name, and ask them for all they have; return their records.
+
+        Raises:
+            UnknownNameError: There is no plugin of that name.
+        """
+        chosen = self._catalogue.plugins if name is None else self._called(name)
+        for plugin in chosen:
+            for hook in (TOOLS, PROVIDERS, COMMANDS):
+                plugin.give(hook)
+        return tuple(plugin.record for plugin in chosen)
+
+    def require(self, name: str) -> PluginRecord:
+        """
+        Load one plugin and return its record, or raise what is wrong with it.
+
+        Raises:
+            UnknownNameError: There is no plugin of that name.
+            ConfigurationError: Its settings are wrong.
+            NameClashError: Another plugin has its name.
+            PluginLoadError: It is denied, incompatible or failed; its own exception is the cause.
+        """
+        self.load(name)
+        plugin = self._called(name)[0]
+        if not plugin.record.usable and plugin.twin is None:
+            raise _trouble(plugin) from plugin.error
+        return plugin.record
+
+    def settings(self, name: str) -> Loaded[Any] | None:
+        """
+        Load a plugin and return its settings and where each is from, or None if it takes none.
+
+        Raises:
+            UnknownNameError: There is no plugin of that name.
+        """
+        self.load(name)
+        return self._desk.loaded(name)
+
+    def tools(self) -> tuple[RegisteredTool, ...]:
+        """Return every tool, each under a name of its own; loads all plugins."""
+        return self._catalogue.names().tools
+
+    def tool(self, name: str) -> RegisteredTool:
+        """
+        Return one tool by the name a model uses, or as ``plugin:tool``; loads all plugins.
+
+        Raises:
+            NameClashError: Several plugins have a tool of that name.
+            UnknownNameError: None has.
+            PluginError: The plugin in ``plugin:tool`` cannot be used.
+            ConfigurationError: That plugin's settings are wrong.
+        """
+        names = self._catalogue.names()
+        if name in names.found:
+            return names.found[name]
+        if name in names.disputed:
+            raise dispute("tool", name, names.disputed[name])
+        if ":" in name:
+            self.require(name.partition(":")[0])
+        raise UnknownNameError("tool", name, known=names.found, remedy=self._excuse())
+
+    def providers(self) -> tuple[RegisteredProvider, ...]:
+        """Return every provider that has its name to itself; loads all plugins."""
+        return self._catalogue.providers()
+
+    def provider(self, name: str) -> RegisteredProvider:
+        """
+        Return one provider; loads the plugin of that name, and others only if it has none.
+
+        Raises:
+            NameClashError: Several plugins have a provider of that name.
+            UnknownNameError: None has.
+            PluginError: The plugin of that name cannot be used.
+            ConfigurationError: Its settings are wrong.
+        """
+        plugins = self._catalogue.plugins
+        near = [plugin for plugin in plugins if plugin.record.distribution is None or plugin.record.name == name]
+        found = self._catalogue.provider(name, near)
+        if found is None:
+            if any(plugin.record.name == name for plugin in near):
+                self.require(name)
+            found = self._catalogue.provider(name, plugins)
+        if found is None:
+            known = self._catalogue.provider_names()
+            raise UnknownNameError("provider", name, known=known, remedy=self._excuse())
+        return found
+
+    def commands(self) -> tuple[RegisteredCommand, ...]:
+        """Return every command that has its name to itself; loads all plugins."""
+        return self._catalogue.commands()
+
+    def doctor(self) -> tuple[Finding, ...]:
+        """Load all plugins and return what is wrong with them, why, and what to do about it."""
+        return examine(
+            Case(
+                records=self.load(),
+                unreadable=self._unreadable,
+                selection=self._selection,
+                disputed=self._catalogue.names().disputed,
+                configured=self._desk.configured,
+                read=self._desk.read,
+            )
+        )
+
+    def close(self) -> None:
+        """Close every toolset that was opened, the last first; one that raises is logged and stops no other."""
+        for toolset in reversed(self._catalogue.toolsets):
+            try:
+                toolset.close()
+            except Exception as error:  # noqa: BLE001 - a plugin's error must not keep others open
+                kind = type(toolset.toolset).__name__
+                _log.warning("closing the toolset %s raised %s", kind, self.redactor.redact(repr(error)))
+
+    def _called(self, name: str) -> list[Plugin]:
+        """Return the plugins of a name, the usable first."""
+        found = [plugin for plugin in self._catalogue.plugins if plugin.record.name == name]
+        if not found:
+            raise UnknownNameError("plugin", name, known=[record.name for record in self.records()])
+        return sorted(found, key=lambda plugin: not plugin.record.usable)
+
+    def _own(self, plugins: Iterable[object] | Mapping[str, object], *, avoid: Iterable[str]) -> tuple[Plugin, ...]:
+        named: Mapping[str, object] = plugins if isinstance(plugins, Mapping) else _named(plugins, avoid)
+        return tuple(
+            Plugin(PluginRecord(name=name), lambda thing=thing: thing, around=self._around)  # type: ignore[misc]
+            for name, thing in named.items()
+        )
+
+    def _excuse(self) -> str:
+        failed = [record for record in self.records() if record.state is PluginState.FAILED]
+        return "".join(f"Plugin {record.name!r} failed: {record.reason}. " for record in failed).rstrip()
+
+
+class _Claims:
+    """Which plugin brought which object, by identity: plugins may compare equal."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._claims: list[tuple[object, Plugin]] = []
+
+    def __call__(self, thing: object, plugin: Plugin) -> Plugin | None:
+        with self._lock:
+            for claimed, first in self._claims:
+                if claimed is thing:
+                    return first
+            self._claims.append((thing, plugin))
+            return None
+
+
+def _trouble(plugin: Plugin) -> NrLlmError:
+    record, error = plugin.record, plugin.error
+    if isinstance(error, ConfigurationError):
+        return error
+    kind = NameClashError if record.state is PluginState.CLASH else PluginLoadError
+    return kind(f"{record.state.value}: {record.reason}", plugin=record.name, distribution=record.label)
+
+
+def _named(plugins: Iterable[object], avoid: Iterable[str]) -> dict[str, object]:
+    """Name objects after themselves, each once, with a number where a name is taken."""
+    taken, named = set(avoid), dict[str, object]()
+    for thing in plugins:
+        if not any(thing is known for known in named.values()):
+            name = stem = _own_name(thing)
+            for number in range(2, len(taken) + 3):
+                if name not in taken:
+                    break
+                name = f"{stem}-{number}"
+            taken.add(name)
+            named[name] = thing
+    return named
+
+
+def _own_name(thing: object) -> str:
+    name = thing.__name__.rpartition(".")[2] if isinstance(thing, ModuleType) else getattr(thing, "name", None)
+    if not isinstance(name, str):
+        name = type(thing).__name__.lower()
+    return re.sub(r"[^A-Za-z0-9._-]+|^[^A-Za-z0-9]+", "", name.removeprefix("nr_llm_")) or "plugin"

@@ -73,7 +73,8 @@ def _identity(distribution: importlib.metadata.Distribution) -> tuple[str, str |
     try:
         metadata = distribution.metadata
         # Asked first: what a missing key gives differs between versions of Python.
-        name, version = (metadata[key] if key in metadata else "" for key in ("Name", "Version"))
+        name = metadata["Name"] if "Name" in metadata else ""  # noqa: SIM401 - `get` came with 3.12
+        version = metadata["Version"] if "Version" in metadata else ""  # noqa: SIM401
     except Exception:  # noqa: BLE001 - a broken installation costs its own row, never the list
         return "", None
     return _shown(name), _shown(version) if version else None

@@ -31,7 +31,7 @@ def docs_of(documented: object) -> Docs:
 
     try:
         parsed = docstring_parser.parse(text)
-    except docstring_parser.ParseError:
+    except Exception:  # noqa: BLE001 - it stumbles over odd text; that costs the structure, never the tool
         return Docs(text)
     parts = (parsed.short_description, parsed.long_description)
     parameters = {p.arg_name: _one_line(p.description or "") for p in parsed.params}

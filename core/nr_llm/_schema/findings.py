@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from nr_llm._json import JSON
 from nr_llm._schema.coercions import value_at, wanted_types
-from nr_llm._schema.faults import Fault, clip, excerpt, join, unknown
+from nr_llm._schema.faults import Fault, Told, clip, excerpt, join, unknown
 
 if TYPE_CHECKING:
     from jsonschema_rs import ValidationError
@@ -37,10 +37,11 @@ def faults_of(error: ValidationError, arguments: JSON, schema: JSON) -> Iterator
     path = path_of(error.instance_path)
     if hasattr(kind, "property"):
         yield Fault(join(path, kind.property), "missing")
-    elif hasattr(kind, "unexpected") and isinstance(kind.unexpected[0], str):
+    elif hasattr(kind, "unexpected") and error.schema_path[-1] != "unevaluatedItems":
         known = _known(schema, error.schema_path)
         for key in kind.unexpected:
-            yield from unknown(key, known).faults(join(path, key))
+            told = Told("unknown name") if known is None else unknown(key, known)
+            yield from told.faults(join(path, key))
     elif branch := _meant(error, kind):
         for inner in branch:
             yield from faults_of(inner, arguments, schema)
@@ -72,9 +73,9 @@ def _meant(error: ValidationError, kind: Any) -> list[ValidationError]:
     return [] if wanted_types(error) else min(branches, key=len, default=[])
 
 
-def _known(schema: Any, schema_path: list[str | int]) -> list[str]:
-    """Return the names an object takes, where the finding's path leads there without a reference."""
+def _known(schema: Any, schema_path: list[str | int]) -> list[str] | None:
+    """Return the names an object takes, or None where a pattern or another keyword decides."""
     try:
         return list(value_at(schema, schema_path[:-1])["properties"])
     except (KeyError, IndexError, TypeError):
-        return []
+        return None

@@ -55,7 +55,7 @@ def compile_schema(parameters: Mapping[str, Any]) -> Compiled:
 
 
 def _closed(schema: dict[str, JSON]) -> dict[str, JSON]:
-    return schema if _OPENERS & schema.keys() else {**schema, "additionalProperties": False}
+    return schema if _OPENERS & schema.keys() else {"properties": {}, **schema, "additionalProperties": False}
 
 
 def _outside(node: JSON, path: str) -> Iterator[str]:
@@ -80,7 +80,7 @@ def _compiled(schema: dict[str, JSON]) -> Validator:
     import jsonschema_rs  # 15 MB that only raw schemas need
 
     try:
-        return jsonschema_rs.validator_for(schema, retriever=refuse, mask="it")
+        return jsonschema_rs.validator_for(schema, retriever=refuse, mask="it", validate_formats=True)
     except ValueError as error:
         path = "parameters"
         for step in getattr(error, "instance_path", ()):

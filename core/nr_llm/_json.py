@@ -61,7 +61,9 @@ def decode(text: str | bytes) -> JSON:
         MalformedJsonError: The text is no JSON, holds NaN or Infinity, is not UTF-8, or nests too deeply.
     """
     try:
-        value: JSON = json.loads(text, strict=False, parse_constant=_refuse_constant)
+        if isinstance(text, bytes):
+            text = text.decode(json.detect_encoding(text))
+        value: JSON = _decoder.decode(text)
     except (ValueError, RecursionError) as error:
         raise MalformedJsonError(f"not JSON: {error}") from error
     return value
@@ -69,6 +71,9 @@ def decode(text: str | bytes) -> JSON:
 
 def _refuse_constant(name: str) -> JSON:
     raise ValueError(f"{name} is no JSON number")
+
+
+_decoder = json.JSONDecoder(strict=False, parse_constant=_refuse_constant)  # `json.loads` would make one per call
 
 
 def valid_text(text: str) -> str:

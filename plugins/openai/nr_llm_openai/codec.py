@@ -110,8 +110,11 @@ class ChatCodec:
             raise error_in(self.provider, fault, redact=self.redact, body=text)
         choices = payload.get("choices") if isinstance(payload, dict) else None
         choice = choices[0] if isinstance(choices, list) and choices else None
-        message = choice.get("message") if isinstance(choice, dict) else None
-        if not isinstance(payload, dict) or not isinstance(choice, dict) or not isinstance(message, dict):
+        if not isinstance(payload, dict) or not isinstance(choice, dict):
+            raise self._malformed("holds no answer", text)
+        # A choice that a content filter emptied has a reason and no message.
+        message = choice.get("message") or ({} if choice.get("finish_reason") else None)
+        if not isinstance(message, dict):
             raise self._malformed("holds no answer", text)
         return answer(self._parts(payload, choice, message), request, self.provider)
 

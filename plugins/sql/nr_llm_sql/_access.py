@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import attrs
 
@@ -45,11 +45,11 @@ class Access:
     settings: SqlSettings
     sources: tuple[Source, ...]
     through: bool = False
-    _known: frozenset[str] = attrs.field(init=False, repr=False)
+    _known: Mapping[str, Source] = attrs.field(init=False, repr=False)
 
     @_known.default
-    def _fold_sources(self) -> frozenset[str]:
-        return folded(*(source.name for source in self.sources))
+    def _fold_sources(self) -> Mapping[str, Source]:
+        return {fold(source.name): source for source in self.sources}
 
     def permitted(self) -> tuple[Source, ...]:
         """Return the sources a model may see."""
@@ -57,7 +57,8 @@ class Access:
 
     def find(self, name: str) -> Source | None:
         """Return the permitted source that `name` means, or None: not there and not permitted are one."""
-        return next((source for source in self.permitted() if fold(source.name) == fold(name)), None)
+        source = self._known.get(fold(name))
+        return source if source is not None and self.source(source.name) else None
 
     def source(self, name: str) -> bool:
         """Return whether the table or view `name` may be seen, if there is one."""

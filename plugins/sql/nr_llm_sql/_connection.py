@@ -126,11 +126,12 @@ class Guarded:
 
         with closing(self._connection.cursor()) as cursor:
             cursor.row_factory = read
+            self._refusals.clear()
             try:
                 found: list[_Row] = cursor.execute(sql, parameters).fetchmany(cap + 1)
             except sqlite3.Error as error:
                 if self._refusals:
-                    raise Refused(self._refusals.pop()) from error
+                    raise Refused(self._refusals[0]) from error
                 if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_INTERRUPT:
                     raise Halted from error
                 raise
@@ -149,7 +150,7 @@ def guarded(connection: sqlite3.Connection, access: Access, halt: Halt) -> Guard
         sqlite3.SQLITE_LIMIT_COMPOUND_SELECT: 50,
         sqlite3.SQLITE_LIMIT_VDBE_OP: 250_000,
         sqlite3.SQLITE_LIMIT_FUNCTION_ARG: 16,
-        sqlite3.SQLITE_LIMIT_LIKE_PATTERN_LENGTH: 1_000,
+        sqlite3.SQLITE_LIMIT_LIKE_PATTERN_LENGTH: 50,
         sqlite3.SQLITE_LIMIT_WORKER_THREADS: 0,
     }
     for limit, value in limits.items():

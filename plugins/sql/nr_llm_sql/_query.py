@@ -34,10 +34,12 @@ class Names:
     Args:
         key: Columns that identify a row, shown first; empty if a row has no identity.
         fields: Columns by their comparison form.
+        order: Columns that order rows of one key: SQLite lets several rows have a key that is null.
     """
 
     key: tuple[str, ...]
     fields: Mapping[str, str]
+    order: tuple[str, ...] = ()
 
     def find(self, name: str) -> str | None:
         """Return the exact column that `name` means."""
@@ -66,11 +68,10 @@ def names(table: Table, visible: Table) -> Names:
     """
     fields = {fold(field.name): field.name for field in visible.fields}
     key = tuple(field.name for field in table.key)
+    rowid = () if visible.rowid is None else (visible.rowid,)
     if key and all(fold(name) in fields for name in key):
-        return Names(key, fields)
-    if visible.rowid is None:
-        return Names((), fields)
-    return Names((visible.rowid,), {visible.rowid: visible.rowid, **fields})
+        return Names(key, fields, order=rowid)
+    return Names(rowid, {**dict(zip(rowid, rowid, strict=True)), **fields})
 
 
 def conditions(filters: Mapping[str, Any], names: Names) -> tuple[tuple[str, Scalar], ...] | None:
@@ -119,8 +120,8 @@ class Select:
         table: Name of the table or view.
         columns: Columns to read.
         where: Columns and the values they must equal.
-        order: The column to sort by first and whether it descends; None for the identity alone.
-        key: Columns that make the order total; empty: all of `columns`.
+        order: The column to sort by first and whether it descends; None for the order of `key` alone.
+        key: Columns that make the order total; empty: all of `columns`, letter by letter.
         limit: Rows wanted.
         offset: Rows to skip.
     """
@@ -138,11 +139,11 @@ class Select:
         fields = ", ".join(f"{_value(name)}, {_size(name)}" for name in self.columns)
         tests = [f"{_column(name)} IS ?" if value is None else f"{_column(name)} = ?" for name, value in self.where]
         first = [f"{_column(self.order[0])} {'DESC' if self.order[1] else 'ASC'}"] if self.order else []
-        order = [*first, *map(_column, self.key or self.columns)]
+        rest = map(_column, self.key) if self.key else (f"{_column(name)} COLLATE BINARY" for name in self.columns)
         where = f" WHERE {' AND '.join(tests)}" if tests else ""
         sql = (
             f"SELECT {fields} FROM main.{quoted(self.table)} AS r{where}"  # noqa: S608 - quoted names, bound values
-            f" ORDER BY {', '.join(order)} LIMIT ? OFFSET ?"
+            f" ORDER BY {', '.join((*first, *rest))} LIMIT ? OFFSET ?"
         )
         return sql, (*(value for _, value in self.where), self.limit + 1, self.offset)
 

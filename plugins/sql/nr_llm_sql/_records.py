@@ -49,7 +49,7 @@ def records(database: Session, name: str, page: Page, *, settings: SqlSettings) 
         columns=columns[:MOST_FIELDS],
         where=where,
         order=order,
-        key=known.key,
+        key=(*known.key, *known.order),
         limit=min(page.limit if page.limit >= 1 else settings.rows, settings.max_rows),
         offset=min(max(page.offset, 0), MOST_OFFSET),
     )

@@ -254,6 +254,20 @@ class TestOrder:
         assert cells(result) == (["a", "b", "x"], [["1", "2", "1"], ["2", "1", "2"]])
         assert result.content.startswith("t: 2 rows from offset 1\nt #2\n  a: 1\n  b: 2\n  x: 1\nt #3\n")
 
+    def test_keys_that_are_null(self, make: Make) -> None:
+        """Rows that share an empty key are still in one order."""
+        path = make("CREATE TABLE t (k TEXT PRIMARY KEY, x)", t=[(None, i) for i in range(9)])
+        pages = [column(read(path, "t", limit=2, offset=offset, order="-k"), "x") for offset in range(0, 9, 2)]
+
+        assert [cell for page in pages for cell in page] == [str(i) for i in range(9)]
+
+    def test_a_view_without_case_is_ordered_by_letter(self, make: Make) -> None:
+        """Values that compare equal but differ have one order."""
+        rows = [("b",), ("A",), ("a",), ("B",)]
+        path = make("CREATE TABLE t (x COLLATE NOCASE); CREATE VIEW v AS SELECT x FROM t", t=rows)
+
+        assert column(read(path, "v"), "x") == ["A", "B", "a", "b"]
+
     def test_a_table_without_a_key(self, make: Make) -> None:
         """Records without a key are known by their row number."""
         path = make("CREATE TABLE t (x); INSERT INTO t VALUES ('b'), ('a')")

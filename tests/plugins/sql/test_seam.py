@@ -6,8 +6,10 @@ import tomllib
 from pathlib import Path
 
 import attrs
+import nr_llm_sql
 import pytest
 from nr_llm import Redactor, RunResult, Runtime
+from nr_llm._host import PluginHost
 from nr_llm.errors import ConfigurationError
 from nr_llm.settings import load_settings
 from nr_llm.testing import ScriptedProvider, calling
@@ -76,6 +78,29 @@ def test_the_table_stays_out_of_the_conversation(runtime: Runtime) -> None:
     assert [artifact.label for artifact in invocation.artifacts] == ["customers rows"]
     assert invocation.content == provider.requests[1].messages[-1].content
     assert "customers rows" not in repr(provider.requests) + repr(outcome.messages)
+
+
+class TestHost:
+    def test_a_variable_sets_it_up(self, shop: Path) -> None:
+        """In a host one variable is enough: the tools are offered and read that database."""
+        host = PluginHost({"sql": nr_llm_sql}, environ={"NR_LLM_SQL_DATABASE": str(shop)})
+
+        with Runtime(host) as runtime:
+            result = runtime.call("read_records", {"table": "customers", "filters": {"city": "Leipzig"}})
+
+        assert cells(result) == (["id", "name", "city"], [["1", "Ada", "Leipzig"], ["3", "Cem", "Leipzig"]])
+
+    def test_without_a_database_it_is_sound_and_silent(self) -> None:
+        """An unconfigured plugin is no problem to report, and its tools go to no model."""
+        provider = ScriptedProvider("Nothing to call.")
+
+        with PluginHost({"sql": nr_llm_sql}, environ={}) as host:
+            with Runtime(host, providers=[provider], model="scripted:x") as runtime:
+                runtime.run("Which tables are there?")
+
+            assert [tool.tool.name for tool in host.tools()] == ["list_tables", "table_schema", "read_records"]
+            assert host.doctor() == ()
+        assert provider.requests[0].tools == ()
 
 
 class TestSettings:

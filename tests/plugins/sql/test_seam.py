@@ -85,7 +85,7 @@ class TestHost:
         """In a host one variable is enough: the tools are offered and read that database."""
         host = PluginHost({"sql": nr_llm_sql}, environ={"NR_LLM_SQL_DATABASE": str(shop)})
 
-        with Runtime(host) as runtime:
+        with host, Runtime(tools=[registered.tool for registered in host.tools()]) as runtime:
             result = runtime.call("read_records", {"table": "customers", "filters": {"city": "Leipzig"}})
 
         assert cells(result) == (["id", "name", "city"], [["1", "Ada", "Leipzig"], ["3", "Cem", "Leipzig"]])
@@ -95,11 +95,13 @@ class TestHost:
         provider = ScriptedProvider("Nothing to call.")
 
         with PluginHost({"sql": nr_llm_sql}, environ={}) as host:
-            with Runtime(host, providers=[provider], model="scripted:x") as runtime:
-                runtime.run("Which tables are there?")
+            found = [registered.tool for registered in host.tools()]
+            findings = host.doctor()
+        with Runtime(tools=found, providers=[provider], model="scripted:x") as runtime:
+            runtime.run("Which tables are there?")
 
-            assert [tool.tool.name for tool in host.tools()] == ["list_tables", "table_schema", "read_records"]
-            assert host.doctor() == ()
+        assert [tool.name for tool in found] == ["list_tables", "table_schema", "read_records"]
+        assert findings == ()
         assert provider.requests[0].tools == ()
 
 

@@ -12,6 +12,7 @@ from nr_llm._json import encode
 from nr_llm._schema import ArgumentsError, compile_schema
 from nr_llm._schema.raw import refuse
 from nr_llm.errors import InvalidSchemaError
+from nr_llm.tools import Tool
 
 
 def closed(**properties: Any) -> dict[str, Any]:
@@ -331,6 +332,15 @@ class TestRefusedSchemas:
         }
         assert faults(schema, {"a": 1})
         assert compile_schema(schema)({"a": 2}) == {"a": 2}
+
+    def test_an_empty_object_stays_one_at_every_depth(self) -> None:
+        """Providers refuse ``[]`` where ``{}`` was; ours is what was given, at every level."""
+        schema = closed(a=closed(), b={"type": "array", "items": closed(c={})})
+
+        wire = encode(Tool.from_schema("t", "", schema, str).spec.to_wire())
+
+        assert wire.count('"properties":{}') == 1
+        assert '"c":{}' in wire
 
     def test_the_schema_given_is_not_changed(self) -> None:
         """Closing it happens in a copy."""

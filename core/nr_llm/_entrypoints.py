@@ -12,7 +12,7 @@ import importlib_metadata
 from nr_llm._versions import normalised, required_range
 from nr_llm.plugins import GROUP, HOST
 
-_SECTION = re.compile(rf"^\s*\[\s*{re.escape(GROUP)}\s*\]", re.MULTILINE)
+_SECTION = re.compile(rf"^\[{re.escape(GROUP)}\]", re.MULTILINE)
 
 
 @attrs.frozen(kw_only=True)

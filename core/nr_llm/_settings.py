@@ -86,7 +86,7 @@ class SettingsDesk:
             redactor=self._redactor,
         )
 
-    def _as_passed(self, settings: object) -> Loaded[Any]:
+    def _as_passed(self, settings: Any) -> Loaded[Any]:
         names = [field.name for field in attrs.fields(type(settings))]
         for value in (getattr(settings, name) for name in names):
             if isinstance(value, Secret):

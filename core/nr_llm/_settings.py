@@ -87,8 +87,8 @@ class SettingsDesk:
         )
 
     def _as_passed(self, settings: Any) -> Loaded[Any]:
-        names = [field.name for field in attrs.fields(type(settings))]
-        for value in (getattr(settings, name) for name in names):
+        fields = attrs.fields(type(settings))
+        for value in (getattr(settings, field.name) for field in fields):
             if isinstance(value, Secret):
                 self._redactor.learn(value)
-        return Loaded(settings, dict.fromkeys(names, "the program"))
+        return Loaded(settings, {field.alias or field.name: "the program" for field in fields})

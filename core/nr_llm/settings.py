@@ -35,7 +35,6 @@ class _Facts:
 class _Declared:
     # One setting of a class, and the variables that may hold it, the most special first.
     name: str
-    alias: str
     wanted: Any
     required: bool
     protected: bool
@@ -123,7 +122,7 @@ def resolve_settings(
     for one in declared:
         given = _given(one, [program], environ, tables)
         if given is not None:
-            found[one.alias], sources[one.name] = _read(one, *given, plugin=plugin, redactor=redactor)
+            found[one.name], sources[one.name] = _read(one, *given, plugin=plugin, redactor=redactor)
         elif one.required:
             raise _missing(one, plugin)
     return Loaded(_made(cls, found, plugin, redactor=redactor), sources)
@@ -147,16 +146,15 @@ def _declared(cls: type, plugin: str) -> tuple[_Declared, ...]:
 
 def _declaration(field: attrs.Attribute[Any], wanted: Any, plugin: str) -> _Declared:
     facts = field.metadata.get(_FACTS, _Facts())
-    protected = facts.protected
+    name, protected = field.alias or field.name, facts.protected
     if protected is None:
-        protected = plain(wanted) is Secret or bool(_REDIRECTING.search(field.name))
+        protected = plain(wanted) is Secret or bool(_REDIRECTING.search(name))
     return _Declared(
-        field.name,
-        field.alias or field.name,
+        name,
         wanted,
         required=field.default is attrs.NOTHING,
         protected=protected,
-        variables=(variable(plugin, field.name), *facts.env),
+        variables=(variable(plugin, name), *facts.env),
     )
 
 

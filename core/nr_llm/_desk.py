@@ -144,6 +144,7 @@ class Desk:
             cancelled=cancelled,
             idempotency_key=f"{self.run_id}:{self.last.rounds}:{pending.index}",
             log=self.log.getChild("tools"),
+            redactor=self.redactor,
             report=report,
             **settings,
         )

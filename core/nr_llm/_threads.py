@@ -35,26 +35,21 @@ class DaemonThreads:
         if reuse:
             self._work.put(work)
         else:
-            threading.Thread(target=self._serve, args=(work,), name="nr-llm-tool", daemon=True).start()
+            threading.Thread(target=self._serve, args=([work],), name="nr-llm-tool", daemon=True).start()
 
-    def _serve(self, work: Work) -> None:
-        while True:
-            work()
-            del work  # an idle thread must not keep a tool's arguments alive
+    def _serve(self, given: list[Work]) -> None:
+        while given:
+            given.pop()()  # held nowhere else: an idle thread must not keep a tool's arguments alive
             with self._lock:
                 self._idle += 1
-            next_work = self._take()
-            if next_work is None:
-                return
-            work = next_work
-            del next_work
+            given.extend(self._take())
 
-    def _take(self) -> Work | None:
+    def _take(self) -> tuple[Work, ...]:
         try:
-            return self._work.get(timeout=self._idle_seconds)
+            return (self._work.get(timeout=self._idle_seconds),)
         except queue.Empty:
             with self._lock:
                 if self._idle > 0:  # nobody has counted on this thread
                     self._idle -= 1
-                    return None
-        return self._work.get()
+                    return ()
+        return (self._work.get(),)

@@ -71,7 +71,9 @@ def _omitted(why: str) -> ToolArtifact:
 
 
 def _reason(error: Exception) -> str:
-    return str(error)[:200] if isinstance(error, InvalidValueError) else type(error).__name__
+    if not isinstance(error, InvalidValueError):
+        return type(error).__name__
+    return f"{error.rule[:200]} at {error.path[:100]}"
 
 
 def _checked(artifact: ToolArtifact, i: int) -> ToolArtifact:

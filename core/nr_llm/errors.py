@@ -61,11 +61,13 @@ class InvalidValueError(NrLlmError, ValueError):
 
     Attributes:
         path: Where in the value, such as ``messages[2].role``; empty for the value itself.
+        rule: What is wrong there, without the path.
     """
 
     def __init__(self, message: str, *, path: str = "") -> None:
         super().__init__(f"{path}: {message}" if path else message)
         self.path = path
+        self.rule = message
 
 
 class InvalidSchemaError(InvalidValueError):

@@ -46,7 +46,7 @@ class Memo:
 
     def __init__(self) -> None:
         self._buffer = bytearray()
-        self._seen: list[ChatMessage] = []
+        self._seen: tuple[ChatMessage, ...] = ()
         self._marks: list[tuple[int, int]] = [(0, 0)]  # (messages, bytes) after each closed segment
         self._once: tuple[object, object] | None = None
 
@@ -62,7 +62,7 @@ class Memo:
             assert not tail, "a closed segment follows an open one"
             self._append(segment.data)
             self._marks.append((segment.end, len(self._buffer)))
-        self._seen = list(messages[: self._marks[-1][0]])
+        self._seen = tuple(messages)
         return _joined(bytes(self._buffer), tail)
 
     def _append(self, data: bytes) -> None:
@@ -71,14 +71,14 @@ class Memo:
         self._buffer += data
 
     def _rewind(self, messages: Sequence[ChatMessage]) -> None:
-        """Drop what no longer is a prefix of `messages`."""
+        """Drop what no longer holds: what is no prefix of `messages`, and a piece whose next message has changed."""
         seen = self._seen
         if len(messages) >= len(seen) and all(map(is_, seen, messages)):
             return
         same = next(
             (i for i, pair in enumerate(zip(seen, messages, strict=False)) if pair[0] is not pair[1]), len(messages)
         )
-        while self._marks[-1][0] > same:
+        while self._marks[-1][0] >= same and len(self._marks) > 1:
             self._marks.pop()
         del self._buffer[self._marks[-1][1] :]
 

@@ -14,6 +14,7 @@ from nr_llm._json import JSON, copy_json
 from nr_llm.actors import Actor
 from nr_llm.cancellation import Cancellation
 from nr_llm.errors import ConfigurationError, InvalidSchemaError, InvalidValueError, RunCancelledError
+from nr_llm.redaction import Redactor
 from nr_llm.specs import ToolSpec, check_tool_name
 
 DEFAULT_TIMEOUT = 60.0
@@ -55,7 +56,8 @@ class ToolContext:
         deadline: `time.monotonic()` value at which the call times out, or None.
         cancelled: Thrown when the run is cancelled or the call timed out.
         idempotency_key: The same for every attempt at this call, different for every other call.
-        log: A logger that names run, call and tool.
+        log: A logger of the host's.
+        redactor: Masks the run's secrets, and whatever looks like one, in text a tool took from elsewhere.
     """
 
     run_id: str = ""
@@ -67,6 +69,7 @@ class ToolContext:
     cancelled: Cancellation = attrs.field(factory=Cancellation)
     idempotency_key: str = attrs.field(factory=lambda: uuid.uuid4().hex)
     log: logging.Logger = attrs.field(factory=lambda: logging.getLogger("nr_llm.tools"), repr=False)
+    redactor: Redactor = attrs.field(factory=Redactor, repr=False)
     secret_of: Callable[[str], str] = attrs.field(default=_no_secret, repr=False)
     report: Callable[[str], None] = attrs.field(default=_no_progress, repr=False)
 

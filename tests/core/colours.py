@@ -7,7 +7,6 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-
 from nr_llm import Event, Runtime
 
 Watch = Callable[[Event], None]
@@ -32,7 +31,7 @@ class Sync:
     def broken(self, runtime: Runtime, *, watch: Watch, **settings: Any) -> tuple[Any, BaseException]:
         """Run with a consumer that raises; return the stream and what it raised."""
         stream = runtime.stream("hi", **settings)
-        with pytest.raises(BaseException) as caught, stream:  # noqa: PT011
+        with pytest.raises(BaseException) as caught, stream:
             for event in stream:
                 watch(event)
         return stream, caught.value
@@ -88,7 +87,7 @@ class Async:
                 async for event in streams[0]:
                     watch(event)
 
-        with pytest.raises(BaseException) as caught:  # noqa: PT011
+        with pytest.raises(BaseException) as caught:
             asyncio.run(main())
         return streams[0], caught.value
 

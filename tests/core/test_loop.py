@@ -7,7 +7,6 @@ import logging
 
 import attrs
 import pytest
-
 from nr_llm import (
     CallOutcome,
     ChatMessage,
@@ -35,6 +34,7 @@ from nr_llm import (
 from nr_llm._loop import Plan, dry_run
 from nr_llm.testing import calling
 from nr_llm.window import Window
+
 from tests.core.flows import Driven, loop, plan, state, text
 
 
@@ -217,7 +217,7 @@ class TestTurns:
     def test_calls_run_and_are_answered_in_order(self) -> None:
         """Case 38: several calls are answered in their order, also when one fails."""
 
-        def invoke(pending):  # noqa: ANN001, ANN202
+        def invoke(pending):
             return ToolResult.error("no") if pending.index == 1 else ToolResult.text(str(pending.index))
 
         run = loop([calling(("look", {}), ("look", {"what": "b"}), ("peek", {})), text("x")], look, peek, invoke=invoke)
@@ -412,7 +412,7 @@ class TestRestart:
     """A run goes on from any checkpoint."""
 
     @staticmethod
-    def script(messages: tuple[ChatMessage, ...]):  # noqa: ANN205
+    def script(messages: tuple[ChatMessage, ...]):
         """Answer by what was said so far, as a model would."""
         turns = sum(m.role is Role.ASSISTANT for m in messages)
         return [calling(("look", {}), ("peek", {})), calling(("idempotent", {}), ("look", {})), text("end")][turns]

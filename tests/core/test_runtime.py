@@ -12,7 +12,6 @@ from typing import Any
 
 import attrs
 import pytest
-
 from nr_llm import (
     Actor,
     Cancellation,
@@ -27,7 +26,6 @@ from nr_llm import (
     ProviderError,
     ReasoningDelta,
     Role,
-    RunResult,
     Runtime,
     ServiceError,
     StepRecorded,
@@ -44,10 +42,10 @@ from nr_llm import (
     ToolProgress,
     ToolResult,
     UnknownNameError,
-    Usage,
     tool,
 )
 from nr_llm.testing import ScriptedProvider, calling
+
 from tests.core.colours import COLOURS
 
 both = pytest.mark.parametrize("colour", COLOURS)

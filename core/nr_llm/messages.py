@@ -196,6 +196,10 @@ def _calls(value: Sequence[ToolCall] | None) -> tuple[ToolCall, ...] | None:
     return tuple(given)
 
 
+def _call_id(value: str | None) -> str | None:
+    return valid_text(value) if isinstance(value, str) else value
+
+
 def _attachments(value: Iterable[Attachment]) -> tuple[Attachment, ...]:
     return tuple(value)
 
@@ -225,7 +229,7 @@ class ChatMessage:
     role: Role = attrs.field(converter=_role)
     content: str = attrs.field(converter=_content)
     tool_calls: tuple[ToolCall, ...] | None = attrs.field(default=None, kw_only=True, converter=_calls)
-    tool_call_id: str | None = attrs.field(default=None, kw_only=True)
+    tool_call_id: str | None = attrs.field(default=None, kw_only=True, converter=_call_id)
     is_error: bool = attrs.field(default=False, kw_only=True)
     attachments: tuple[Attachment, ...] = attrs.field(default=(), kw_only=True, converter=_attachments)
     reasoning: Mapping[str, str] = attrs.field(factory=dict, kw_only=True, converter=_reasoning)

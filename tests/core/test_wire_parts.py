@@ -6,7 +6,7 @@ import base64
 
 import pytest
 from nr_llm.errors import InvalidValueError
-from nr_llm.messages import Attachment, ChatMessage, Role
+from nr_llm.messages import Attachment, ChatMessage, Role, ToolCall
 
 
 def test_a_developer_s_message_is_taken_as_the_system_s() -> None:
@@ -43,3 +43,10 @@ def test_audio_that_is_none_is_refused() -> None:
     for part in ({"type": "input_audio"}, {"type": "input_audio", "input_audio": {"data": "?", "format": "wav"}}):
         with pytest.raises(InvalidValueError, match=r"^content\[0\]"):
             ChatMessage.from_wire({"role": "user", "content": [part]})
+
+
+def test_the_id_of_an_answered_call_is_valid_text_as_the_call_s_own_is() -> None:
+    """A lone surrogate in an id is replaced on both sides, so that they still match."""
+    call = ToolCall("c\ud800", "add")
+
+    assert ChatMessage.tool_result("c\ud800", "2").tool_call_id == call.id == "c\ufffd"

@@ -16,7 +16,7 @@ from nr_llm.responses import CompletionResponse
 
 from nr_llm_openai import encode
 from nr_llm_openai.answers import Parts, answer
-from nr_llm_openai.decode import calls_of, reasoning_of, texts_of
+from nr_llm_openai.decode import calls_of, reasoning_of, text_of, texts_of
 from nr_llm_openai.dialects import OPENAI, Dialect
 from nr_llm_openai.errors import error_for, error_in, excerpt, fault_in
 from nr_llm_openai.replay import Replay
@@ -119,20 +119,19 @@ class ChatCodec:
         return answer(self._parts(payload, choice, message), request, self.provider)
 
     def _parts(self, payload: Mapping[str, JSON], choice: Mapping[str, JSON], message: Mapping[str, JSON]) -> Parts:
-        content, model, answer_id = message.get("content"), payload.get("model"), payload.get("id")
+        content = message.get("content")
         text, thinking, refusal = texts_of(content)
-        said = message.get("refusal")
         replay = Replay(self.dialect.replayed)
         replay.add(message)
         return Parts(
             content=text,
             reasoning=thinking + reasoning_of(message),
-            refusal=refusal + (said if isinstance(said, str) else ""),
+            refusal=refusal + text_of(message.get("refusal")),
             calls=calls_of(message),
             finish=choice.get("finish_reason"),
             usage=payload.get("usage"),
-            model=model if isinstance(model, str) else "",
-            id=answer_id if isinstance(answer_id, str) and answer_id else None,
+            model=text_of(payload.get("model")),
+            id=text_of(payload.get("id")) or None,
             state=replay.state(),
             raw=None if content is None or isinstance(content, (str, list)) else dict(payload),
         )

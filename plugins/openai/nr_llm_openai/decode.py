@@ -31,6 +31,11 @@ FINISH = {
 """The words services use; any other is `OTHER`, kept as it came."""
 
 
+def text_of(value: JSON) -> str:
+    """Return a text, or none of any other value."""
+    return value if isinstance(value, str) else ""
+
+
 def texts_of(content: JSON) -> tuple[str, str, str]:
     """
     Take the content of a reply or delta apart: a string, null, or a list of parts.
@@ -59,7 +64,9 @@ def reasoning_of(message: Mapping[str, JSON]) -> str:
         if isinstance(text := message.get(key), str) and text:
             return text
     details = message.get("reasoning_details")
-    parts = [part for part in details if isinstance(part, dict)] if isinstance(details, list) else []
+    if not isinstance(details, list):
+        return ""
+    parts = [part for part in details if isinstance(part, dict)]
     return _joined(parts, "text") + _joined(parts, "summary")
 
 

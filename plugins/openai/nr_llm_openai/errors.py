@@ -64,10 +64,9 @@ class Fault:
 
 def fault_in(payload: JSON) -> Fault | None:
     """Return the fault a decoded payload reports, or None when it reports none."""
-    if isinstance(payload, list):
-        return next((fault for fault in map(fault_in, payload) if fault), None)
     if not isinstance(payload, dict):
-        return None
+        listed = payload if isinstance(payload, list) else []
+        return next((fault for fault in map(fault_in, listed) if fault), None)
     error = payload.get("error")
     if isinstance(error, dict) and error:
         return _fault(error, payload)

@@ -13,7 +13,7 @@ from nr_llm.responses import CompletionResponse
 
 from nr_llm_openai.answers import Parts, answer
 from nr_llm_openai.assemble import CallAssembly
-from nr_llm_openai.decode import reasoning_of, texts_of
+from nr_llm_openai.decode import reasoning_of, text_of, texts_of
 from nr_llm_openai.dialects import Dialect
 from nr_llm_openai.errors import error_in, excerpt, fault_in, fault_of
 from nr_llm_openai.replay import Replay
@@ -136,9 +136,10 @@ class ChatStream:
             return
         self._envelope(payload)
         choices = payload.get("choices")
-        for choice in choices if isinstance(choices, list) else ():
-            if isinstance(choice, dict) and not choice.get("index"):
-                self._choice(choice, deltas)
+        if isinstance(choices, list):
+            for choice in choices:
+                if isinstance(choice, dict) and not choice.get("index"):
+                    self._choice(choice, deltas)
 
     def _payload(self, event: Event) -> JSON:
         try:
@@ -156,8 +157,9 @@ class ChatStream:
             parts.model = model
         if not parts.id and isinstance(answer_id := payload.get("id"), str):
             parts.id = answer_id or None
-        usage, groq = payload.get("usage"), payload.get("x_groq")
-        usage = usage or (groq.get("usage") if isinstance(groq, dict) else None)
+        usage = payload.get("usage")
+        if "x_groq" in payload and isinstance(groq := payload["x_groq"], dict):
+            usage = usage or groq.get("usage")
         if usage:
             parts.usage = usage
 
@@ -168,18 +170,25 @@ class ChatStream:
         delta = choice.get("delta")
         if not isinstance(delta, dict):
             return
+        text = delta.get("content")
+        if len(delta) > 1 or not isinstance(text, str):  # most pieces are text and nothing else
+            text = self._mixed(delta, deltas)
+        if text:
+            self._content.append(text)
+            deltas.append(TextDelta(text))
+        if "tool_calls" in delta or "function_call" in delta:
+            self._pieces(delta, deltas)
+
+    def _mixed(self, delta: Mapping[str, JSON], deltas: list[Delta]) -> str:
+        """Take what a piece brings beside text, and return its text."""
         text, thinking, refusal = texts_of(delta.get("content"))
         if thinking := thinking + reasoning_of(delta):
             self._reasoning.append(thinking)
             deltas.append(ReasoningDelta(thinking))
-        if text:
-            self._content.append(text)
-            deltas.append(TextDelta(text))
-        said = delta.get("refusal")
-        if refusal := refusal + (said if isinstance(said, str) else ""):
+        if refusal := refusal + text_of(delta.get("refusal")):
             self._refusal.append(refusal)
         self._replay.add(delta)
-        self._pieces(delta, deltas)
+        return text
 
     def _pieces(self, delta: Mapping[str, JSON], deltas: list[Delta]) -> None:
         pieces, single = delta.get("tool_calls"), delta.get("function_call")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 import string
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -27,6 +28,7 @@ from nr_llm._schema import (
     strict_schema,
 )
 from nr_llm._schema.faults import MODEL_BYTES
+from nr_llm.errors import InvalidSchemaError
 
 LAW = settings(
     max_examples=40,
@@ -237,6 +239,25 @@ def test_a_strict_call_is_taken_without_its_nulls(data: st.DataObject, signature
     assume(not any(word in offered for word in ("uniqueItems", "prefixItems", "minLength")))
 
     signature.structure(drop_strict_nulls(arguments, signature.parameters))
+
+
+WORDS = """type properties required items anyOf oneOf enum const format default $defs $ref additionalProperties
+description minimum pattern prefixItems patternProperties $schema $id object string a"""
+KEYWORDS = st.sampled_from(WORDS.split())
+JUNK = st.recursive(
+    JSON_VALUES | KEYWORDS, lambda values: st.lists(values) | st.dictionaries(KEYWORDS, values), max_leaves=15
+)
+
+
+@LAW
+@given(st.dictionaries(KEYWORDS, JUNK))
+def test_a_schema_is_usable_or_refused(parts: dict[str, Any]) -> None:
+    """Whatever a stranger calls a schema, it compiles or is refused with a path, and strictness has its reasons."""
+    schema = {**parts, "type": "object"}
+    with suppress(InvalidSchemaError):
+        compile_schema(schema)
+    strict, reasons = strict_schema(schema)
+    assert (strict is None) == bool(reasons)
 
 
 @LAW

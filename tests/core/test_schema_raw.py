@@ -121,6 +121,28 @@ class TestValidation:
 
         assert faults(schema, {"a": {"y": 1}}) == ["a.y: unknown name"]
 
+    @pytest.mark.parametrize(
+        ("keys", "path"),
+        [
+            (["0"], 'a["0"]'),
+            (["007"], 'a["007"]'),
+            (["7", "007"], "a"),
+            (["9" * 5_000], 'a["9'),
+            (["-1"], 'a["-1"]'),
+        ],
+        ids=lambda value: str(value)[:20],
+    )
+    def test_a_key_that_looks_like_a_number_is_a_key(self, keys: list[str], path: str) -> None:
+        """The validator takes it for an index; where two keys look alike, the object around them is named."""
+        schema = closed(a={"additionalProperties": {"type": "integer"}})
+
+        told = faults(schema, {"a": dict.fromkeys(keys, "x")})
+
+        assert len(told) == len(keys)
+        assert all(fault.startswith(path) for fault in told)
+        if path != "a":
+            assert compile_schema(schema)({"a": dict.fromkeys(keys, "5")}) == {"a": dict.fromkeys(keys, 5)}
+
     @pytest.mark.parametrize("arguments", [{"a": float("nan")}, {"a": object()}, {1: 2}], ids=str)
     def test_what_is_no_json_is_refused(self, arguments: Any) -> None:
         """NaN would pass as null in the validator; it never gets there."""

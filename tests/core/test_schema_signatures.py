@@ -8,7 +8,7 @@ import sys
 import types
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Optional
 
 import attrs
 import pytest
@@ -82,6 +82,14 @@ class TestSignature:
     def test_the_description_is_what_precedes_the_sections(self) -> None:
         """Summary and long description; the sections go to the parameters or nowhere."""
         assert signature_of(search).description == "Search the notes.\n\nFinds every note that holds all the words."
+
+    def test_words_are_valid_unicode(self) -> None:
+        """A lone surrogate in a docstring would break every encoder behind."""
+
+        def f(a: Annotated[int, "a \ud800"]) -> str:
+            return str(a)
+
+        assert encode(signature_of(f).parameters).encode()
 
     def test_no_docstring_is_no_description(self) -> None:
         """Nothing is made up."""
@@ -203,6 +211,8 @@ class TestContext:
             return str(context)
 
         assert signature_of(f).context == "context"
+        f.__annotations__["context"] = Optional["ToolContext"]
+        assert signature_of(f).context == "context"
 
     def test_two_contexts_are_an_error(self) -> None:
         """One of them would be a mistake."""
@@ -225,6 +235,7 @@ class TestReturns:
             ToolResult,
             str | ToolResult,
             "ToolResult",
+            Awaitable["ToolResult"],
             Annotated[str, "text"],
             Awaitable[str],
             Coroutine[Any, Any, ToolResult],

@@ -314,6 +314,7 @@ class TestConstraints:
             (Annotated[float, Constraint(le=1)], "maximum", 1.0, 1.5),
             (Annotated[float, Constraint(lt=1)], "exclusiveMaximum", 0.5, 1.0),
             (Annotated[int, Constraint(multiple_of=5)], "multipleOf", 10, 11),
+            (Annotated[float, Constraint(multiple_of=0.1)], "multipleOf", 0.3, 0.35),
             (Annotated[str, Constraint(min_length=2)], "minLength", "ab", "a"),
             (Annotated[str, Constraint(max_length=2)], "maxLength", "ab", "abc"),
             (Annotated[list[int], Constraint(min_length=1)], "minItems", [1], []),
@@ -356,6 +357,19 @@ class TestConstraints:
     def test_a_limit_on_another_type_is_an_error(self, hint: Any) -> None:
         """A limit that cannot hold is a mistake to be told at registration."""
         assert "does not apply" in refusal(hint)
+
+    @pytest.mark.parametrize(
+        "hint",
+        [
+            Annotated[int, Constraint(multiple_of=0)],
+            Annotated[str, Constraint(min_length=-1)],
+            Annotated[str, Constraint(max_length=-1)],
+        ],
+        ids=str,
+    )
+    def test_a_limit_that_is_none_is_an_error(self, hint: Any) -> None:
+        """JSON Schema knows no such limit."""
+        assert "cannot be" in refusal(hint)
 
     def test_a_constraint_without_limit_is_an_error(self) -> None:
         """An empty constraint is a slip."""

@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from jsonschema_rs import ValidationError
 
 
+_DIGITS = 1_000
+"""Digits of a key that is compared with a number, below Python's limit of 4,300."""
+
+
 def _only(kind: type) -> Reader:
     def read(value: Any) -> Any:
         if type(value) is not kind:
@@ -36,14 +40,15 @@ _READERS: Mapping[str, Reader] = {
 
 def coerced(arguments: dict[str, JSON], errors: Iterable[ValidationError]) -> bool:
     """Convert, in place, each value refused for its type alone; return whether any was."""
-    changed = [_convert(arguments, error) for error in errors if error.instance_path]
+    changed = [_convert(arguments, error) for error in errors]
     return any(changed)
 
 
 def _convert(arguments: dict[str, JSON], error: ValidationError) -> bool:
-    *steps, last = error.instance_path
-    parent = value_at(arguments, steps)
-    wanted = wanted_types(error)
+    steps, wanted = steps_of(error, arguments), wanted_types(error)
+    if not steps or len(steps) < len(error.instance_path):
+        return False
+    parent, last = value_at(arguments, steps[:-1]), steps[-1]
     for read in (reader for kind, reader in _READERS.items() if kind in wanted):
         try:
             parent[last] = read(parent[last])
@@ -51,6 +56,30 @@ def _convert(arguments: dict[str, JSON], error: ValidationError) -> bool:
             continue
         return True
     return False
+
+
+def steps_of(error: ValidationError, arguments: Any) -> list[str | int]:
+    """
+    Return the path of a finding as the arguments have it.
+
+    The validator reports the keys ``"7"`` and ``"007"`` as the number 7, so a number that leads into an object
+    is looked up among its keys; where several could be meant, the path ends before them.
+    """
+    steps: list[str | int] = []
+    for step in error.instance_path:
+        if isinstance(arguments, dict) and isinstance(step, int):
+            keys = [key for key in arguments if _number(key) == step]
+            if len(keys) != 1:
+                break
+            step = keys[0]
+        steps.append(step)
+        arguments = arguments[step]
+    return steps
+
+
+def _number(key: str) -> int | None:
+    digits = key.removeprefix("+")
+    return int(digits) if digits.isascii() and digits.isdecimal() and len(digits) <= _DIGITS else None
 
 
 def value_at(value: Any, steps: Iterable[str | int]) -> Any:

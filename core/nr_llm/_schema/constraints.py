@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
+from fractions import Fraction
 from typing import Any
 
 import attrs
@@ -63,12 +65,17 @@ def _number(words: str, holds: Callable[[Any, Any], bool], keyword: str) -> _Rul
     return _rule(words, holds, integer=keyword, number=keyword)
 
 
+def _is_multiple(value: float, of: float) -> bool:
+    """Divide the numbers as written: 0.3 is a multiple of 0.1, which floats deny."""
+    return Fraction(str(value)) % Fraction(str(of)) == 0
+
+
 _RULES: Mapping[str, _Rule] = {
     "ge": _number("at least {}", lambda v, limit: v >= limit, "minimum"),
     "gt": _number("more than {}", lambda v, limit: v > limit, "exclusiveMinimum"),
     "le": _number("at most {}", lambda v, limit: v <= limit, "maximum"),
     "lt": _number("less than {}", lambda v, limit: v < limit, "exclusiveMaximum"),
-    "multiple_of": _number("a multiple of {}", lambda v, limit: v % limit == 0, "multipleOf"),
+    "multiple_of": _number("a multiple of {}", _is_multiple, "multipleOf"),
     "min_length": _rule(
         "of length {} or more",
         lambda v, limit: len(v) >= limit,
@@ -84,6 +91,9 @@ _RULES: Mapping[str, _Rule] = {
 }
 
 
+_LEAST = {"multiple_of": math.ulp(0.0), "min_length": 0, "max_length": 0}
+
+
 def limits_of(marker: object) -> dict[str, int | float]:
     """Return the limits a marker in ``Annotated`` carries; empty for a marker of somebody else."""
     found = ((name, getattr(marker, name, None)) for name in _RULES)
@@ -95,10 +105,12 @@ def constrained(form: Form, limits: Mapping[str, int | float]) -> Form:
     Return `form` narrowed by `limits`.
 
     Raises:
-        InvalidValueError: A limit does not apply to the form's type.
+        InvalidValueError: A limit does not apply to the form's type, or is none.
     """
     schema = dict(form.schema)
     for name, limit in limits.items():
+        if limit < _LEAST.get(name, -math.inf):
+            raise InvalidValueError(f"{name} cannot be {limit}")
         schema[_keyword(name, form)] = limit
     words = ", ".join(_RULES[name].words.format(limit) for name, limit in limits.items())
     expected = f"{form.expected}, {words}"

@@ -23,6 +23,7 @@ MAX_FAULTS = 100
 _KEY_CHARS = 60
 _LINE_CHARS = 600
 _SHOWN = 4
+_COMPARED = 200
 _HEAD = "The arguments do not fit this tool, so it did not run:"
 _TAIL = "Correct every point and call the tool again."
 
@@ -136,7 +137,7 @@ def join(path: str, step: Step) -> str:
 def unknown(key: str, known: Iterable[str]) -> Told:
     """Return the refusal of a key nobody asked for, with the name that was probably meant."""
     names = list(known)
-    alike = similar(key[:_KEY_CHARS], names)
+    alike = similar(key[:_KEY_CHARS], names[:_COMPARED])
     if alike:
         return Told(f"unknown name; did you mean {' or '.join(map(encode, alike))}?")
     if not names:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from nr_llm._json import JSON
-from nr_llm._schema.coercions import value_at, wanted_types
+from nr_llm._schema.coercions import steps_of, value_at, wanted_types
 from nr_llm._schema.faults import Fault, Told, clip, excerpt, join, unknown
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def faults_of(error: ValidationError, arguments: JSON, schema: JSON) -> Iterator
         schema: The schema it was checked against.
     """
     kind: Any = error.kind
-    path = path_of(error.instance_path)
+    path = path_of(steps_of(error, arguments))
     if hasattr(kind, "property"):
         yield Fault(join(path, kind.property), "missing")
     elif hasattr(kind, "unexpected") and error.schema_path[-1] != "unevaluatedItems":
@@ -46,8 +46,7 @@ def faults_of(error: ValidationError, arguments: JSON, schema: JSON) -> Iterator
         for inner in branch:
             yield from faults_of(inner, arguments, schema)
     else:
-        given = excerpt(value_at(arguments, error.instance_path))
-        yield Fault(path, f"{_expectation(error, kind)}, got {given}")
+        yield Fault(path, f"{_expectation(error, kind)}, got {excerpt(error.instance)}")
 
 
 def path_of(steps: Iterable[str | int]) -> str:

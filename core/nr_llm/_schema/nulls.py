@@ -36,7 +36,9 @@ def takes_null(schema: Mapping[str, Any]) -> bool:
     if isinstance(values, list):
         return None in values
     kind = schema.get("type")
-    return kind == "null" or (isinstance(kind, list) and "null" in kind) or not schema
+    if kind is None:
+        return "$ref" not in schema
+    return kind == "null" or (isinstance(kind, list) and "null" in kind)
 
 
 def _value(value: JSON, schema: object, root: _Node) -> JSON:

@@ -6,7 +6,7 @@ import functools
 import inspect
 import types
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping
-from typing import Annotated, Any, TypeAlias, Union, get_args, get_origin
+from typing import Annotated, Any, ForwardRef, TypeAlias, Union, get_args, get_origin
 
 import attrs
 
@@ -69,10 +69,8 @@ def signature_of(function: Callable[..., Any]) -> Signature:
     if len(contexts) > 1:
         raise _at(site, contexts[1]).error("is a second ToolContext", fix="take one")
     members = [member_of(f, _at(site, f.key)) for f in fields if f.key not in contexts]
-    schema = object_schema(members)
-    check_size(schema, name)
     return Signature(
-        parameters=schema,
+        parameters=check_size(object_schema(members), name),
         description=docs.text,
         structure=_structure(members),
         context=contexts[0] if contexts else None,
@@ -132,16 +130,17 @@ def _fields(parameters: list[inspect.Parameter], docs: Docs, site: Site) -> Iter
 def _is_context(field: Field, site: Site) -> bool:
     from nr_llm.tools import ToolContext
 
-    hint = site.resolved(field.hint) if isinstance(field.hint, str) else field.hint
-    return ToolContext in {part for part in _parts(hint) if isinstance(part, type)}
+    return any(part is ToolContext for part in _parts(field.hint, site))
 
 
-def _parts(hint: object) -> list[object]:
-    """Return the members of a union, or the hint itself."""
+def _parts(hint: object, site: Site) -> list[object]:
+    """Return the members of a union, or the hint itself, with names resolved."""
+    if isinstance(hint, (str, ForwardRef)):
+        return _parts(site.resolved(hint), site)
     if get_origin(hint) is Annotated:
-        return _parts(get_args(hint)[0])
+        return _parts(get_args(hint)[0], site)
     if get_origin(hint) in (Union, types.UnionType):
-        return [part for arg in get_args(hint) for part in _parts(arg)]
+        return [part for arg in get_args(hint) for part in _parts(arg, site)]
     return [hint]
 
 
@@ -153,7 +152,7 @@ def _check_return(hint: object, site: Site) -> None:
     hint = site.resolved(hint) if isinstance(hint, str) else hint
     if get_origin(hint) in (Awaitable, Coroutine):
         hint = get_args(hint)[-1]
-    if not all(part is ToolResult or part is str for part in _parts(hint)):
+    if not all(part is ToolResult or part is str for part in _parts(hint, site)):
         raise attrs.evolve(site, path=f"{site.path} -> {_name(hint)}").error(
             "a tool returns str or ToolResult",
             fix="annotate '-> str', or return ToolResult.text(...) and annotate '-> ToolResult'",

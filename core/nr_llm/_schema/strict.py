@@ -21,9 +21,10 @@ MAX_LEVELS = 10
 MAX_PROPERTIES = 5_000
 MAX_ENUM_VALUES = 1_000
 
-_KEPT = {"type", "description", "enum", "$ref", "pattern", "minItems", "maxItems", "multipleOf"}
+_KEPT = {"type", "description", "$ref", "pattern", "minItems", "maxItems", "multipleOf"}
 _KEPT |= {"minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum"}
-_REWRITTEN = {"properties", "required", "additionalProperties", "items", "anyOf", "$defs", "const", "default", "format"}
+_REWRITTEN = {"properties", "required", "additionalProperties", "items", "anyOf", "$defs"}
+_REWRITTEN |= {"enum", "const", "default", "format"}
 _DROPPED = {"minLength", "maxLength", "minProperties", "maxProperties", "uniqueItems", "prefixItems"}
 _DROPPED |= {"title", "examples", "deprecated", "readOnly", "writeOnly", "contentEncoding", "contentMediaType"}
 _DROPPED |= {"$comment", "$schema", "$id"}
@@ -54,6 +55,9 @@ def strict_schema(parameters: Mapping[str, Any]) -> tuple[dict[str, JSON] | None
 
     Returns:
         The strict schema and no reasons, or None and every reason why there is none, each with its path.
+
+    Raises:
+        InvalidValueError: It is no JSON object.
     """
     report = _Report()
     schema = _strict(copy_object(parameters), "", 1, report)
@@ -83,12 +87,14 @@ def _strict(node: JSON, path: str, level: int, report: _Report) -> dict[str, JSO
 
 def _choice(node: dict[str, JSON], report: _Report) -> dict[str, JSON]:
     values = node.get("enum", [node["const"]] if "const" in node else [])
-    report.enum_values += len(values) if isinstance(values, list) else 0
-    return {"enum": values} if values else {}
+    if not isinstance(values, list) or not values:
+        return {}
+    report.enum_values += len(values)
+    return {"enum": values}
 
 
 def _format(node: dict[str, JSON]) -> dict[str, JSON]:
-    return {"format": node["format"]} if node.get("format") in _FORMATS else {}
+    return {"format": node["format"]} if str(node.get("format")) in _FORMATS else {}
 
 
 def _described(node: dict[str, JSON]) -> dict[str, JSON]:
@@ -116,11 +122,10 @@ def _parts(node: dict[str, JSON], path: str, level: int, report: _Report) -> dic
 def _closed(node: dict[str, JSON], path: str, level: int, report: _Report) -> dict[str, JSON]:
     if node.get("additionalProperties", False) is not False:
         return report.refuse(path, "an object with free keys")
-    properties = node.get("properties", {})
-    assert isinstance(properties, dict)
+    properties, required = node.get("properties", {}), node.get("required", [])
+    if not isinstance(properties, dict) or not isinstance(required, list):
+        return report.refuse(path, "no valid object schema")
     report.properties += len(properties)
-    required = node.get("required", [])
-    assert isinstance(required, list)
     written: dict[str, JSON] = {}
     for key, value in properties.items():
         schema = _strict(value, join(path, key), level + 1, report)
@@ -145,9 +150,9 @@ def _alternatives(schema: dict[str, JSON]) -> dict[str, JSON]:
     """Return ``anyOf`` with null added, its description outside."""
     inner = {key: value for key, value in schema.items() if key != "description"}
     outer = {key: value for key, value in schema.items() if key == "description"}
-    members = inner["anyOf"] if inner.keys() == {"anyOf"} else [inner]
-    assert isinstance(members, list)
-    return {**outer, "anyOf": [*members, {"type": "null"}]}
+    members = inner.get("anyOf")
+    flat = members if isinstance(members, list) and len(inner) == 1 else [inner]
+    return {**outer, "anyOf": [*flat, {"type": "null"}]}
 
 
 def _has_type(node: Mapping[str, JSON], kind: str) -> bool:

@@ -6,8 +6,9 @@ import asyncio
 import inspect
 import random
 import time
+from collections import deque
 from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from functools import partial
 from typing import Any, TypeAlias, TypeVar, cast
 
@@ -35,29 +36,31 @@ class Inbox:
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
-        self._queue: asyncio.Queue[Any] = asyncio.Queue()
+        self._messages: deque[Any] = deque()
+        self._wake = asyncio.Event()
 
     def post(self, message: Any) -> None:
-        """Hand a message in, from any thread; one that comes after the loop has closed is for nobody."""
-        try:
-            self._loop.call_soon_threadsafe(self._queue.put_nowait, message)
-        except RuntimeError:  # the loop is closed
-            return
+        """Hand a message in, from any thread; it is there at once, the waiting task wakes in its loop."""
+        self._messages.append(message)
+        with suppress(RuntimeError):  # the loop is closed, and nobody waits any more
+            self._loop.call_soon_threadsafe(self._wake.set)
 
     async def get(self, seconds: float | None = None) -> Any:
         """Return the next message, or None when `seconds` have passed."""
-        if seconds is None:
-            return await self._queue.get()
-        timer = self._loop.call_later(seconds, self._queue.put_nowait, None)
+        timer = None if seconds is None else self._loop.call_later(seconds, self.post, None)
         try:
-            return await self._queue.get()
+            while not self._messages:
+                await self._wake.wait()
+                self._wake.clear()
+            return self._messages.popleft()
         finally:
-            timer.cancel()
+            if timer is not None:
+                timer.cancel()
 
     def drain(self) -> Iterator[Any]:
         """Yield what is there already."""
-        while not self._queue.empty():
-            yield self._queue.get_nowait()
+        while self._messages:
+            yield self._messages.popleft()
 
 
 class AsyncPerformer:
@@ -235,9 +238,16 @@ def _work(loop: asyncio.AbstractEventLoop, job: Job, post: Post) -> None:
 
 def _start_task(loop: asyncio.AbstractEventLoop, job: Job, awaitable: Any, post: Post) -> None:
     task = loop.create_task(_awaited(job, awaitable, post), context=job.context)
+    task.add_done_callback(lambda _: close(awaitable))
     job.give_up = task.cancel
     if job.cancelled.cancelled:
         task.cancel()
+
+
+def close(awaitable: object) -> None:
+    """Close a coroutine, so that one that was cancelled before its first step does not complain."""
+    if inspect.iscoroutine(awaitable):
+        awaitable.close()
 
 
 async def _awaited(job: Job, awaitable: Any, post: Post) -> None:
@@ -248,7 +258,7 @@ async def _awaited(job: Job, awaitable: Any, post: Post) -> None:
         if job.cancelled.cancelled:
             raise
         post(Done(job.index, error=error))
-    except (Exception, SystemExit, GeneratorExit) as error:
+    except (Exception, SystemExit, GeneratorExit) as error:  # noqa: BLE001  # its waiter must hear of it
         post(Done(job.index, error=error))
     else:
         post(Done(job.index, value))

@@ -9,6 +9,7 @@ from concurrent.futures import Future
 from functools import partial
 from typing import Any
 
+from nr_llm._aperform import close
 from nr_llm._calls import Job
 
 
@@ -51,10 +52,12 @@ class LoopThread:
 
 
 def _begin(loop: asyncio.AbstractEventLoop, awaitable: Any, job: Job, future: Future[Any]) -> None:
+    if job.cancelled.cancelled:
+        close(awaitable)
+        future.set_exception(asyncio.CancelledError())
+        return
     task = loop.create_task(_settled(awaitable, future), context=job.context)
     job.give_up = lambda: loop.call_soon_threadsafe(task.cancel)
-    if job.cancelled.cancelled:
-        task.cancel()
 
 
 async def _settled(awaitable: Any, future: Future[Any]) -> None:

@@ -29,7 +29,7 @@ Flow: TypeAlias = Generator[Effect[Any], Any, T]
 
 
 def ask(effect: Effect[T]) -> Flow[T]:
-    """Hand an effect out and return its answer, typed, as in ``reply = yield from ask(Complete(request))``."""
+    """Hand an effect out and return its answer with its type; flows delegate to this."""
     return cast(T, (yield effect))
 
 

@@ -418,7 +418,7 @@ class TestRestart:
         return [calling(("look", {}), ("peek", {})), calling(("idempotent", {}), ("look", {})), text("end")][turns]
 
     def test_every_checkpoint_ends_the_same(self) -> None:
-        """Restarted from any checkpoint, through JSON, a run has the same messages and asks for no finished turn again."""
+        """Restarted from any checkpoint, through JSON, a run has the same messages and repeats no finished turn."""
         idempotent = attrs.evolve(write, name="idempotent", effect="idempotent_write")
         tools = (look, peek, idempotent)
         whole = self.resumed(state(), tools)
@@ -464,7 +464,7 @@ class TestSettle:
     def test_finished_started_and_untouched_calls(self) -> None:
         """What finished is kept, what started is unknown, and only the rest was not executed."""
         flow = tool_loop(state(), plan(look))
-        effect = next(flow)
+        effect, last = next(flow), state()
         while not isinstance(effect, Invoke):
             last = effect.state if isinstance(effect, Record) else last
             effect = flow.send(None if isinstance(effect, Record) else calling(*[("look", {})] * 3))

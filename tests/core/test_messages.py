@@ -147,7 +147,7 @@ class TestWire:
             ChatMessage.user(
                 "look", Attachment("image/png", b"\x00\xff"), Attachment("application/pdf", b"%", name="a.pdf")
             ),
-            ChatMessage.user("", Attachment("image/*", url="https://host/a.png")),
+            ChatMessage.user("", Attachment("image/*", url="https://host/a.png"), Attachment("application/pdf", b"%")),
         ],
         ids=["system", "user", "assistant", "calls", "tool", "extra", "attachments", "address"],
     )
@@ -276,7 +276,7 @@ class TestToolCall:
     @pytest.mark.parametrize("arguments", [5, {"a": float("nan")}, {1: 2}])
     def test_arguments_must_be_a_json_object(self, arguments: Any) -> None:
         """In code, what is no JSON object is refused by path."""
-        with pytest.raises(InvalidValueError, match="^arguments"):
+        with pytest.raises(InvalidValueError, match=r"^arguments"):
             ToolCall("c", "n", arguments)
 
 

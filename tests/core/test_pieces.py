@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import queue
 import threading
 import time
 import weakref
@@ -70,6 +71,13 @@ class TestWindow:
 
         assert (*history[:2], history[4]) == fitted
         assert (2, True) == (budget.dropped, budget.tools > 0)
+
+    def test_no_more_goes_than_must(self) -> None:
+        """Turns that fit stay, however many there are."""
+        turns = tuple(ChatMessage.assistant("x" * 700) for _ in range(5))
+        fitted, budget = Window(context=1000, reserved=100).fit((ChatMessage.user("u"), *turns), (), calibration=1.0)
+
+        assert (5, 1) == (len(fitted), budget.dropped)
 
     @pytest.mark.parametrize(
         ("fields", "reserved"),
@@ -275,16 +283,29 @@ class TestInvoke:
     def test_a_raising_repr_of_an_exception(self) -> None:
         """An exception whose own name or text raises is still an error turn."""
 
-        class Nasty(Exception):
+        class NastyError(Exception):
             def __str__(self) -> str:
                 raise RuntimeError("nested")
 
         @tool
         def boom() -> str:
             """Raise."""
-            raise Nasty
+            raise NastyError
 
         assert "failed" in invoke(ToolCall("c", "boom"), [boom]).content
+
+    def test_a_text_that_raises(self) -> None:
+        """A string that cannot be read is an error turn, not the end of the run."""
+
+        class Broken(str):
+            __slots__ = ()
+
+            def __str__(self) -> str:
+                raise RuntimeError("nested")
+
+        made = Tool.from_schema("t", "", {}, lambda: Broken("x"))
+
+        assert "failed with RuntimeError" in invoke(ToolCall("c", "t"), [made]).content
 
     def test_a_text_subclass(self) -> None:
         """A string of another class is its text."""
@@ -347,6 +368,29 @@ class TestThreads:
             threads.start(done.release)  # type: ignore[arg-type]
         for _ in range(300):
             assert done.acquire(timeout=5)
+
+
+    def test_a_thread_that_was_counted_on_stays(self) -> None:
+        """A thread that gives up waiting just as it is given work does the work."""
+        threads, done = DaemonThreads(), threading.Event()
+        real = threads._work
+
+        class Late:
+            """Give work to the thread at the moment its wait ends."""
+
+            def get(self, timeout: float | None = None) -> Any:
+                if timeout is not None and not done.is_set():
+                    threads.start(done.set)
+                    raise queue.Empty
+                return real.get(timeout=timeout)
+
+            def put(self, work: Any) -> None:
+                real.put(work)
+
+        threads._work = Late()  # type: ignore[assignment]
+        threads.start(lambda: None)
+
+        assert done.wait(5)
 
 
 class TestSlots:

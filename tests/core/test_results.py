@@ -40,7 +40,7 @@ class TestToolResult:
     )
     def test_no_string_form(self, turn: Any) -> None:
         """Case 21: turning a result into a string raises instead of leaking."""
-        with pytest.raises(TypeError, match="use result.content"):
+        with pytest.raises(TypeError, match=r"use result\.content"):
             turn(ToolResult.text("content", TABLE))
 
     def test_repr_has_sizes_only(self) -> None:

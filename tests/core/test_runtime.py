@@ -675,7 +675,7 @@ class TestEdges:
             def close(self, state: Any) -> None:
                 seen.append("stored the end")
 
-        with pytest.raises(StoreError, match="'record' of run .*OSError") as caught:
+        with pytest.raises(StoreError, match=r"'record' of run .*OSError") as caught:
             colour.run(self.own(live=[lambda info: Watcher()], store=Full()), tools=["echo", "write"])
 
         assert ["request", "llm", "tool", TerminationReason.FAILED, "stored the end"] == seen
@@ -701,7 +701,7 @@ class TestEdges:
             def close(self, state: Any) -> None:
                 raise StoreError("no again")
 
-        with pytest.raises(StoreError, match="^no$"):
+        with pytest.raises(StoreError, match=r"^no$"):
             colour.run(runtime(calling(("note", {})), "x", tools=[note], store=Broken()), tools=["note"])
 
         assert [] == written
@@ -1026,7 +1026,7 @@ class TestColours:
                 calling(("forever", {}), ("echo", {})), "x", tools=[forever, echo], live=[lambda info: Watcher()]
             )
             task = asyncio.create_task(own.arun("hi"))
-            while not entered.is_set():
+            while not entered.is_set():  # noqa: ASYNC110  # set by a tool, perhaps in another thread
                 await asyncio.sleep(0.001)
             await asyncio.sleep(0.01)
             task.cancel()
@@ -1087,6 +1087,91 @@ class TestColours:
                 await own.arun("hi")
 
         asyncio.run(main())
+
+
+    def test_a_performer_without_an_answer(self) -> None:
+        """An effect that ends without an answer is a fault, not the end of the run."""
+        from nr_llm._adrive import aevents
+        from nr_llm._aperform import AsyncPerformer
+        from nr_llm._drive import events
+        from nr_llm._perform import Performer
+
+        own = runtime("x")
+
+        class Silent(Performer):
+            def record(self, step: Any, state: Any) -> Any:
+                yield from ()
+
+        class AsyncSilent(AsyncPerformer):
+            async def record(self, step: Any, state: Any) -> Any:
+                for item in ():
+                    yield item
+
+        setting = own._assembly.new("hi", streamed=False)
+        with pytest.raises(RuntimeError, match="without an answer"):
+            list(events(setting.flow, Silent(setting.desk, await_in_loop=own._loop.wait)))
+
+        async def main() -> None:
+            setting = own._assembly.new("hi", streamed=False)
+            with pytest.raises(RuntimeError, match="without an answer"):
+                async for _ in aevents(setting.flow, AsyncSilent(setting.desk)):
+                    pass
+
+        asyncio.run(main())
+
+    def test_what_finished_unseen_is_kept(self) -> None:
+        """A result that was in the box when its run was left is no lost result."""
+        both_in = threading.Barrier(3)
+
+        @tool
+        def meet(n: int) -> str:
+            """Return together."""
+            both_in.wait(5)
+            return str(n)
+
+        def after(event: Event) -> bool:
+            if isinstance(event, StepRecorded) and event.step.kind == "llm":
+                threading.Thread(target=both_in.wait, args=(5,), daemon=True).start()
+            if isinstance(event, ToolFinished):
+                time.sleep(0.1)
+                return True
+            return False
+
+        for param in COLOURS:
+            calls = calling(("meet", {"n": 0}), ("meet", {"n": 1}))
+            stream = param.values[0].left(runtime(calls, "x", tools=[meet]), after=after)
+
+            assert {"0", "1"} == {m.content for m in stream.state.messages if m.role is Role.TOOL}
+
+    def test_a_message_to_a_closed_loop_is_for_nobody(self) -> None:
+        """A tool that returns after its event loop has closed harms nobody."""
+        from nr_llm._aperform import Inbox
+
+        async def main() -> Inbox:
+            return Inbox()
+
+        asyncio.run(main()).post("late")
+
+    def test_an_async_tool_of_a_call_given_up_does_not_start(self) -> None:
+        """A coroutine handed to the loop after its call was given up is cancelled there."""
+        entered = []
+
+        async def late() -> str:
+            entered.append(1)
+            return "x"
+
+        @tool(timeout=0.02)
+        def slow_to_begin(context: ToolContext) -> str:
+            """Hand out a coroutine too late."""
+            context.cancelled.wait(5)
+            return late()  # type: ignore[return-value]
+
+        for param in COLOURS:
+            result = param.values[0].run(runtime(calling(("slow_to_begin", {})), "x", tools=[slow_to_begin]))
+            assert "timed out" in result.invocations[0].content
+        time.sleep(0.05)
+
+        assert [] == entered
 
 
 class _Done:

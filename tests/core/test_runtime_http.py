@@ -1,0 +1,136 @@
+"""Runs whose provider is reached over HTTP, on a made-up wire format, in both colours."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import httpx
+import pytest
+from nr_llm import ChatMessage, CompletionRequest, CompletionResponse, Runtime, ServiceError, TextDelta, ToolCall, tool
+from nr_llm._json import decode, encode_bytes
+from nr_llm.memo import Memo, Segment, encode_messages
+from nr_llm.providers import Endpoint, HttpReply, HttpRequest, Model, TransportOptions
+
+from tests.core.colours import COLOURS
+
+
+@tool
+def echo(what: str = "") -> str:
+    """Say it back."""
+    return what
+
+
+class LineCodec:
+    """One JSON object out; one word a line back, or ``!tool`` to call it."""
+
+    provider = "lines"
+
+    def encode(self, request: CompletionRequest, memo: Memo | None = None) -> HttpRequest:
+        body = b'{"messages":[' + encode_messages(request.messages, self.segments, memo) + b"]}"
+        return HttpRequest("POST", "http://lines.test/ask", body=body, stream=request.stream)
+
+    def segments(self, messages: Sequence[ChatMessage], start: int) -> Iterator[Segment]:
+        for i, message in enumerate(messages[start:], start):
+            yield Segment(i + 1, encode_bytes(message.to_wire()))
+
+    def decode(self, reply: HttpReply, request: CompletionRequest) -> CompletionResponse:
+        return self._response(reply.body.decode())
+
+    def _response(self, text: str) -> CompletionResponse:
+        if text.startswith("!"):
+            return CompletionResponse(tool_calls=(ToolCall("c", text[1:].strip()),))
+        return CompletionResponse(content=text.replace("\n", " ").strip())
+
+    def decoder(self, request: CompletionRequest) -> Any:
+        return LineDecoder(self)
+
+    def error(self, reply: HttpReply) -> ServiceError:
+        return ServiceError(reply.body.decode(), status=reply.status)
+
+
+class LineDecoder:
+    """Collects the text."""
+
+    def __init__(self, codec: LineCodec) -> None:
+        self._codec = codec
+        self._text = ""
+
+    def feed(self, data: bytes) -> list[TextDelta]:
+        self._text += data.decode()
+        return [TextDelta(data.decode().replace("\n", " "))] if not self._text.startswith("!") else []
+
+    def finish(self) -> CompletionResponse:
+        reply = self._codec._response(self._text)
+        return reply if reply.tool_calls else CompletionResponse(content=self._text.replace("\n", " "))
+
+
+class LineProvider:
+    """A provider with a codec."""
+
+    name = "lines"
+    endpoint = Endpoint("lines.test")
+    codec = LineCodec()
+    transport = TransportOptions()
+
+    def describe(self, model: str) -> Model:
+        return Model(provider="lines", name=model)
+
+
+def runtime(answers: list[Any], seen: list[Any]) -> Runtime:
+    """Return a Runtime whose service answers from a list."""
+    replies = iter(answers)
+
+    def handle(request: httpx.Request) -> httpx.Response:
+        seen.append(decode(request.content))
+        status, text = next(replies)
+        return httpx.Response(status, text=text)
+
+    transport = httpx.MockTransport(handle)
+    return Runtime(
+        tools=[echo],
+        providers=[LineProvider()],
+        model="lines:m",
+        http=httpx.Client(transport=transport),
+        async_http=httpx.AsyncClient(transport=transport),
+    )
+
+
+@pytest.mark.parametrize("colour", COLOURS)
+class TestHttpRuns:
+    """The whole way, to the bytes and back."""
+
+    @pytest.mark.parametrize("streamed", [False, True])
+    def test_a_run(self, colour: Any, streamed: bool) -> None:
+        """Two requests, the second with both typed turns; the answer is decoded either way."""
+        seen: list[Any] = []
+        own = runtime([(200, "!echo"), (200, "all\ndone")], seen)
+        result = colour.stream(own).outcome if streamed else colour.run(own)
+
+        assert "all done" == result.content
+        assert ["user", "assistant", "tool"] == [m["role"] for m in seen[1]["messages"]]
+
+    @pytest.mark.parametrize("streamed", [False, True])
+    def test_a_failure(self, colour: Any, streamed: bool) -> None:
+        """A status that is none of success raises what the codec makes of it."""
+        own = runtime([(500, "down")], [])
+        with pytest.raises(ServiceError, match="down") as caught:
+            colour.stream(own) if streamed else colour.run(own)
+
+        assert 500 == caught.value.status
+        assert caught.value.state is not None
+
+
+def test_transports_are_kept_and_closed() -> None:
+    """One transport per provider and colour serves all runs; closing a Runtime closes them."""
+
+    async def main() -> None:
+        async with runtime([(200, "a"), (200, "b"), (200, "c")], []) as own:
+            await own.arun("hi")
+            await own.arun("hi")
+            await asyncio.to_thread(own.run, "hi")
+            assert 2 == len(own._transports)
+        assert {} == own._transports
+
+    asyncio.run(main())

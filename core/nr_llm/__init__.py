@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from nr_llm._assembly import ResumeSettings, RunSettings
     from nr_llm._desk import Store
+    from nr_llm._host import PluginHost
     from nr_llm._invoke import ainvoke, invoke
     from nr_llm._json import JSON
     from nr_llm._loop import Plan, tool_loop
     from nr_llm._observers import Observer, ObserverFactory, RunInfo
-    from nr_llm._schema import ArgumentsError, Constraint, Fault
+    from nr_llm._schema import ArgumentsError, Fault
     from nr_llm._settle import settle
     from nr_llm.actors import Actor
     from nr_llm.artifacts import ArtifactType, ToolArtifact
@@ -81,6 +82,7 @@ _HOMES = {
     "ResumeSettings": "_assembly",
     "RunSettings": "_assembly",
     "Store": "_desk",
+    "PluginHost": "_host",
     "ainvoke": "_invoke",
     "invoke": "_invoke",
     "JSON": "_json",
@@ -90,7 +92,6 @@ _HOMES = {
     "ObserverFactory": "_observers",
     "RunInfo": "_observers",
     "ArgumentsError": "_schema",
-    "Constraint": "_schema",
     "Fault": "_schema",
     "settle": "_settle",
     "Actor": "actors",
@@ -203,7 +204,6 @@ __all__ = [
     "CompletionRequest",
     "CompletionResponse",
     "ConfigurationError",
-    "Constraint",
     "ContentFilterError",
     "ContextLengthError",
     "Delta",
@@ -235,6 +235,7 @@ __all__ = [
     "PendingCall",
     "Plan",
     "PluginError",
+    "PluginHost",
     "PluginLoadError",
     "Prompt",
     "Provider",

@@ -109,7 +109,8 @@ class Assembly:
 
     def tools(self) -> Mapping[str, Tool]:
         """Return every tool there is, by the name a model would use."""
-        return {**(self.host.registered() if self.host is not None else {}), **self.own_tools}
+        found = () if self.host is None else self.host.tools()
+        return {**{registered.wire_name: registered.tool for registered in found}, **self.own_tools}
 
     def provider(self, name: str) -> Provider:
         """Return a provider by name."""
@@ -117,7 +118,7 @@ class Assembly:
             return self.own_providers[name]
         if self.host is None:
             raise UnknownNameError("provider", name, known=self.own_providers)
-        return self.host.provider(name)
+        return self.host.provider(name).provider
 
     def describe(self, model: str | None) -> tuple[Provider, Model]:
         """Return who answers for ``provider:model``, and what is known of the model."""
@@ -199,7 +200,7 @@ class Assembly:
     def _wire_name(self, address: str) -> str:
         if self.host is None:
             raise UnknownNameError("plugin", address.partition(":")[0])
-        return self.host.wire_name(address)
+        return self.host.tool(address).wire_name
 
     def _plan(self, state: RunState, known: Model, toolbox: Toolbox, *, streamed: bool) -> Plan:
         window = None

@@ -7,7 +7,8 @@ from typing import Any, Protocol, TypeAlias
 
 from nr_llm.actors import Actor
 from nr_llm.errors import ConfigurationError, InvalidValueError, UnknownNameError
-from nr_llm.providers import Provider
+from nr_llm.plugins import RegisteredProvider, RegisteredTool
+from nr_llm.redaction import Redactor
 from nr_llm.toolbox import Toolbox, offer
 from nr_llm.tools import Tool
 
@@ -18,13 +19,15 @@ ToolChoice: TypeAlias = str | Tool | Callable[..., Any]
 class Source(Protocol):
     """Where a Runtime finds what plugins contribute: `PluginHost`."""
 
-    def registered(self) -> Mapping[str, Tool]:
-        """Return every tool by the name a model would use."""
+    redactor: Redactor
 
-    def wire_name(self, address: str) -> str:
-        """Return the name a model would use for ``plugin:tool``."""
+    def tools(self) -> Sequence[RegisteredTool]:
+        """Return every tool, each under the name a model would use."""
 
-    def provider(self, name: str) -> Provider:
+    def tool(self, name: str) -> RegisteredTool:
+        """Return one tool, also by ``plugin:tool``."""
+
+    def provider(self, name: str) -> RegisteredProvider:
         """Return a provider by name."""
 
     def close(self) -> None:

@@ -52,7 +52,7 @@ class Runtime:
         store: Keeps the runs; its failure stops a run.
         secrets: Values tools may ask for by alias; masked wherever they appear.
         middleware: Layers around each model call, the first one outermost.
-        redactor: Masks secrets in logs.
+        redactor: Masks secrets in logs; the host's unless given.
         http: An `httpx.Client`, or one shaped like it, to send with.
         async_http: The same for async runs.
     """
@@ -88,7 +88,7 @@ class Runtime:
             store=store,
             secrets=dict(secrets or {}),
             completer=wrapped(middleware),
-            redactor=redactor or Redactor(),
+            redactor=redactor or (Redactor() if host is None else host.redactor),
         )
         self._clients = (http, async_http)
         self._transports: dict[tuple[str, bool], Any] = {}

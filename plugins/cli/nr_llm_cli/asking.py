@@ -1,0 +1,201 @@
+"""What `run` and `chat` have in common: options of the conversation, and what they mean to a Runtime."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+import attrs
+import click
+from nr_llm.errors import ConfigurationError, UnknownNameError
+
+if TYPE_CHECKING:
+    from nr_llm import PluginHost
+    from nr_llm.effects import Completer, Flow
+    from nr_llm.requests import CompletionRequest
+    from nr_llm.responses import CompletionResponse
+    from nr_llm.runtime import Runtime
+
+Decorated = TypeVar("Decorated", bound=Callable[..., Any])
+
+DEFAULT_MODEL: Final = "local:"
+"""The model nobody named: the embedded one, so that a key in the environment alone sends nothing out."""
+
+WAYS: Final = (
+    "Take one of three ways: (1) the embedded model: pip install 'nr-llm[local]', then `nr-llm models pull` or "
+    "`nr-llm run --pull`; (2) a key, such as OPENAI_API_KEY, and its provider's model: -m openai:gpt-5-mini; "
+    "(3) a server: NR_LLM_OPENAI_BASE_URL=http://127.0.0.1:8080/v1 and -m openai:MODEL (both with nr-llm[openai])."
+)
+"""The ways to a model, for those who have none."""
+
+NOT_INSTALLED: Final = "No model is named (-m or NR_LLM_MODEL), and the embedded one is not installed."
+
+PLUGIN_FILE: Final = click.Path(exists=True, dir_okay=False, path_type=Path)
+
+
+@attrs.frozen(kw_only=True)
+class Asked:
+    """
+    What the command line says of a conversation.
+
+    Attributes:
+        model: ``provider:model``, or None.
+        system: An instruction in front of the conversation, or None.
+        tools: Names of tools, ``none`` alone for none; empty for the default set.
+        files: Files with plugins.
+        max_rounds: Model calls that may ask for tools, or None.
+        temperature: 0 to 2, or None.
+        max_tokens: Most tokens of an answer, or None.
+        pull: Whether the model is fetched first.
+        stream: Whether answers are streamed.
+    """
+
+    model: str | None = None
+    system: str | None = None
+    tools: tuple[str, ...] = ()
+    files: tuple[Path, ...] = ()
+    max_rounds: int | None = None
+    temperature: float | None = None
+    max_tokens: int | None = None
+    pull: bool = False
+    stream: bool = True
+
+    @property
+    def reference(self) -> str:
+        """The model to ask: the named one, ``NR_LLM_MODEL``, or the embedded one."""
+        return self.model or os.environ.get("NR_LLM_MODEL") or DEFAULT_MODEL
+
+    @property
+    def by_default(self) -> bool:
+        """Whether nobody named a model."""
+        return not (self.model or os.environ.get("NR_LLM_MODEL"))
+
+    def settings(self) -> dict[str, Any]:
+        """
+        Return the settings of a run.
+
+        Raises:
+            InvalidValueError: One of them is out of its range.
+            UsageError: ``none`` stands beside other tools.
+        """
+        from nr_llm.limits import Limits
+        from nr_llm.options import Options
+
+        limits = Limits() if self.max_rounds is None else Limits(rounds=self.max_rounds)
+        options = Options(temperature=self.temperature, max_tokens=self.max_tokens)
+        return {"model": self.reference, "tools": chosen_tools(self.tools), "limits": limits, "options": options}
+
+
+def chosen_tools(names: Sequence[str]) -> list[str] | None:
+    """Return the tools of a run as a Runtime takes them: None for the default set, an empty list for none."""
+    if "none" not in names:
+        return list(names) or None
+    if len(names) > 1:
+        raise click.UsageError("-T none means no tools at all; leave the other -T out.")
+    return []
+
+
+def conversation_options(command: Decorated) -> Decorated:
+    """Add the options that `run` and `chat` share; they make an `Asked` together."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+_OPTIONS: Final = (
+    click.option("-m", "--model", metavar="PROVIDER:MODEL", help="The model; else NR_LLM_MODEL, else the local one."),
+    click.option("-s", "--system", metavar="TEXT", help="An instruction in front of the conversation."),
+    click.option(
+        "-T",
+        "--tool",
+        "tools",
+        multiple=True,
+        metavar="TOOL",
+        help="A tool to offer: NAME, PLUGIN:TOOL, @GROUP, or none (repeatable). Default: all enabled reads.",
+    ),
+    click.option(
+        "--plugin",
+        "files",
+        multiple=True,
+        type=PLUGIN_FILE,
+        metavar="FILE",
+        help="A Python file with tools or hooks (repeatable).",
+    ),
+    click.option("--max-rounds", type=int, metavar="N", help="Model calls that may ask for tools (default 5)."),
+    click.option("--temperature", type=float, metavar="X", help="0 to 2."),
+    click.option("--max-tokens", type=int, metavar="N", help="Most tokens of an answer."),
+    click.option("--pull", is_flag=True, help="Fetch the model first if it can be fetched and is not here."),
+    click.option("--no-stream", "stream", is_flag=True, flag_value=False, default=True, help="Ask for whole answers."),
+)
+
+
+@contextmanager
+def conversation(context: click.Context, asked: Asked) -> Iterator[Runtime]:
+    """Open a Runtime for a conversation, the model fetched if that was asked for."""
+    from nr_llm.middleware import Retry
+
+    from nr_llm_cli.session import opened
+
+    layers: tuple[Any, ...] = (Retry(),) if asked.stream else (Retry(), whole_answers)
+    with ways(asked), opened(context, asked.files, middleware=layers) as (host, runtime):
+        if asked.pull:
+            pull(context, host, asked.reference)
+        yield runtime
+
+
+@contextmanager
+def ways(asked: Asked) -> Iterator[None]:
+    """Say to whoever named no model and has none which ways there are to one."""
+    try:
+        yield
+    except ConfigurationError as error:
+        if not asked.by_default or not _names_model(error):
+            raise
+        missing = isinstance(error, UnknownNameError)
+        said = NOT_INSTALLED if missing else str(error).removesuffix(error.remedy).rstrip()
+        told = ConfigurationError(said, remedy=WAYS)
+        told.state = error.state
+        raise told from error
+
+
+def _names_model(error: ConfigurationError) -> bool:
+    """Say whether the model is what is missing, as against a tool or a plugin's setting."""
+    return not isinstance(error, UnknownNameError) or error.kind in {"provider", "plugin", "model"}
+
+
+def pull(context: click.Context, host: PluginHost, reference: str) -> None:
+    """
+    Fetch a model by the command ``models pull`` of the plugin that offers it; others need no fetching.
+
+    Args:
+        context: The command's.
+        host: The plugins.
+        reference: ``provider:model``.
+    """
+    from nr_llm_cli.extensions import command_of
+
+    provider, _, model = reference.partition(":")
+    found = command_of(host, "models pull")
+    if found is not None and found.plugin == provider:
+        arguments = [model] if model else []
+        with found.command.make_context("models pull", arguments, parent=context) as inner:
+            found.command.invoke(inner)
+
+
+def whole_answers(inner: Completer) -> Completer:
+    """Ask for an answer as a whole: a middleware for services and people that do not stream."""
+
+    def completer(request: CompletionRequest) -> Flow[CompletionResponse]:
+        return inner(attrs.evolve(request, stream=False))
+
+    return completer
+
+
+def asked_of(options: Mapping[str, Any]) -> tuple[Asked, dict[str, Any]]:
+    """Split a command's options into those of the conversation and the others."""
+    names = {field.name for field in attrs.fields(Asked)}
+    asked = Asked(**{name: value for name, value in options.items() if name in names})
+    return asked, {name: value for name, value in options.items() if name not in names}

@@ -1,0 +1,1 @@
+"""The commands, one module each, imported when they are called."""

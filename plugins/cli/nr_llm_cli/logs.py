@@ -1,0 +1,50 @@
+"""What the library logs, as lines on stderr: remarks in short, failures with their traceback for those who debug."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import click
+
+from nr_llm_cli.screen import visible
+
+
+class LogLines(logging.Handler):
+    """
+    Writes log records to stderr.
+
+    A tool's failure is told by its step already; the log has what else is known of it, which is for debugging.
+
+    Args:
+        debug: Whether everything is written.
+    """
+
+    def __init__(self, *, debug: bool) -> None:
+        super().__init__(logging.DEBUG if debug else logging.WARNING)
+        self._debug = debug
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write a record."""
+        text = visible(self.format(record))
+        if self._debug:
+            click.echo(f"{record.name}: {text}", err=True)
+        elif record.levelno < logging.ERROR:
+            click.echo(text.partition("\n")[0], err=True)
+
+
+@contextmanager
+def logging_to_stderr(*, debug: bool) -> Iterator[None]:
+    """Write what the library logs, and leave the root logger alone."""
+    log, handler = logging.getLogger("nr_llm"), LogLines(debug=debug)
+    before = log.level, log.propagate
+    log.addHandler(handler)
+    log.propagate = False
+    if debug:
+        log.setLevel(logging.DEBUG)
+    try:
+        yield
+    finally:
+        log.removeHandler(handler)
+        log.level, log.propagate = before

@@ -1,0 +1,92 @@
+"""Options that every command takes, before its name or after it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any, Final, TypeVar
+
+import attrs
+import click
+
+_META: Final = "nr_llm_cli.globals"
+Decorated = TypeVar("Decorated", bound=Callable[..., Any])
+
+
+def _debug() -> bool:
+    return os.environ.get("NR_LLM_DEBUG", "") not in {"", "0"}
+
+
+@attrs.define
+class Globals:
+    """
+    What the global options say.
+
+    Attributes:
+        colour: Whether a terminal may have colours.
+        debug: Whether errors show where they were raised.
+        plugins: Whether installed plugins are used.
+        allow: Distributions that may load, or empty for all that the configuration lets.
+    """
+
+    colour: bool = True
+    debug: bool = attrs.field(factory=_debug)
+    plugins: bool = True
+    allow: tuple[str, ...] = ()
+
+
+def globals_of(context: click.Context | None = None) -> Globals:
+    """Return what the global options of this invocation say so far."""
+    found: Globals = (context or click.get_current_context()).find_root().meta.setdefault(_META, Globals())
+    return found
+
+
+def _note(name: str, convert: Callable[[Any], Any]) -> Callable[[click.Context, click.Parameter, Any], None]:
+    def callback(context: click.Context, _: click.Parameter, value: Any) -> None:
+        if value:
+            setattr(globals_of(context), name, convert(value))
+
+    return callback
+
+
+def global_options(*, hidden: bool = True) -> Callable[[Decorated], Decorated]:
+    """
+    Return a decorator that adds the global options to a command.
+
+    Args:
+        hidden: Whether the command's help leaves them out, since the program's own help has them.
+    """
+    kept: dict[str, Any] = {"expose_value": False, "hidden": hidden}
+    added = (
+        click.option("--no-color", is_flag=True, help="Write without colours.", callback=_note("colour", _no), **kept),
+        click.option(
+            "--no-plugins", is_flag=True, help="Use no installed plugin.", callback=_note("plugins", _no), **kept
+        ),
+        click.option(
+            "--allow",
+            multiple=True,
+            metavar="DIST",
+            help="Use only the plugins of this distribution (repeatable).",
+            callback=_note("allow", tuple),
+            **kept,
+        ),
+        click.option(
+            "--debug", is_flag=True, help="Show where an error was raised.", callback=_note("debug", bool), **kept
+        ),
+    )
+
+    def decorate(function: Decorated) -> Decorated:
+        # A command takes options in their order, a function from the last to the first.
+        for option in added if isinstance(function, click.Command) else reversed(added):
+            function = option(function)
+        return function
+
+    return decorate
+
+
+def _no(_: object) -> bool:
+    return False
+
+
+json_option: Final = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+"""Adds ``--json`` to a command, passed as ``as_json``."""

@@ -1,0 +1,70 @@
+"""What models and tools write may hold characters that command a terminal; here they become visible escapes."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from nr_llm._json import encode
+
+_UNSAFE: Final = re.compile(
+    "["
+    "\x00-\x08\x0b-\x1f\x7f-\x9f"  # C0 without tab and newline, DEL, C1: ESC and CSI among them
+    "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # bidi controls reorder what one reads
+    "\u2028\u2029"  # line breaks that no line counter counts
+    "\ufff9-\ufffb\U000e0000-\U000e007f"  # annotations and tags: text that is not shown
+    "\ud800-\udfff"  # lone surrogates cannot be written at all
+    "]"
+)
+
+
+def visible(text: str) -> str:
+    r"""Return `text` with controls, escapes and bidi controls shown as ``\u001b`` and the like; CRLF becomes LF."""
+    return _UNSAFE.sub(_escape, text.replace("\r\n", "\n"))
+
+
+def one_line(text: str, most: int = 0) -> str:
+    """
+    Return `text` made visible in one line.
+
+    Args:
+        text: Anything.
+        most: Characters it may have, an ellipsis included; 0 for no bound.
+    """
+    if most and len(text) > most:
+        text = text[: most - 1] + "…"
+    line = visible(text).replace("\n", "\\n").replace("\t", "\\t")
+    return line if not most or len(line) <= most else line[: most - 1] + "…"
+
+
+def document(value: object) -> str:
+    """Return a JSON value as one line in which unsafe characters are escaped, so that it means the same."""
+    return _UNSAFE.sub(_json_escape, encode(value))
+
+
+class Cleaner:
+    """Makes a text visible that arrives in pieces, the same however it is cut."""
+
+    def __init__(self) -> None:
+        self._held = ""
+
+    def feed(self, piece: str) -> str:
+        """Return what can be shown by now; a carriage return waits for its newline."""
+        text = self._held + piece
+        self._held = "\r" if text.endswith("\r") else ""
+        return visible(text.removesuffix("\r"))
+
+    def rest(self) -> str:
+        """Return what was waiting."""
+        held, self._held = self._held, ""
+        return visible(held)
+
+
+def _escape(match: re.Match[str]) -> str:
+    code = ord(match[0])
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def _json_escape(match: re.Match[str]) -> str:
+    pair = match[0].encode("utf-16-be", "surrogatepass")
+    return "".join(f"\\u{pair[i : i + 2].hex()}" for i in range(0, len(pair), 2))

@@ -10,6 +10,7 @@ what all others returned.
 
 from __future__ import annotations
 
+import itertools
 import logging
 import os
 import re
@@ -35,8 +36,10 @@ from nr_llm.plugins import (
     RegisteredProvider,
     RegisteredTool,
 )
+from nr_llm.providers import Provider
 from nr_llm.redaction import Redactor
 from nr_llm.settings import Loaded
+from nr_llm.tools import Tool
 
 SLOW_AFTER: Final = 1.0
 """Seconds of a plugin's own code from which on people notice the wait (gptme warns at the same figure)."""
@@ -179,6 +182,14 @@ class PluginHost:
         """Return every tool, each under a name of its own; loads all plugins."""
         return self._catalogue.names().tools
 
+    def registered(self) -> dict[str, Tool]:
+        """Return every tool by the name a model uses; loads all plugins."""
+        return {registered.wire_name: registered.tool for registered in self.tools()}
+
+    def wire_name(self, name: str) -> str:
+        """As `tool`, the name a model uses."""
+        return self.tool(name).wire_name
+
     def tool(self, name: str) -> RegisteredTool:
         """
         Return one tool by the name a model uses, or as ``plugin:tool``; loads all plugins.
@@ -202,7 +213,11 @@ class PluginHost:
         """Return every provider that has its name to itself; loads all plugins."""
         return self._catalogue.providers()
 
-    def provider(self, name: str) -> RegisteredProvider:
+    def provider(self, name: str) -> Provider:
+        """As `registered_provider`, the provider alone."""
+        return self.registered_provider(name).provider
+
+    def registered_provider(self, name: str) -> RegisteredProvider:
         """
         Return one provider; loads the plugin of that name, and others only if it has none.
 
@@ -298,11 +313,9 @@ def _named(plugins: Iterable[object], avoid: Iterable[str]) -> dict[str, object]
     taken, named = set(avoid), dict[str, object]()
     for thing in plugins:
         if not any(thing is known for known in named.values()):
-            name = stem = _own_name(thing)
-            for number in range(2, len(taken) + 3):
-                if name not in taken:
-                    break
-                name = f"{stem}-{number}"
+            stem = _own_name(thing)
+            numbered = (f"{stem}-{number}" for number in itertools.count(2))
+            name = next(name for name in itertools.chain([stem], numbered) if name not in taken)
             taken.add(name)
             named[name] = thing
     return named

@@ -36,10 +36,8 @@ from nr_llm.plugins import (
     RegisteredProvider,
     RegisteredTool,
 )
-from nr_llm.providers import Provider
 from nr_llm.redaction import Redactor
 from nr_llm.settings import Loaded
-from nr_llm.tools import Tool
 
 SLOW_AFTER: Final = 1.0
 """Seconds of a plugin's own code from which on people notice the wait (gptme warns at the same figure)."""
@@ -182,14 +180,6 @@ class PluginHost:
         """Return every tool, each under a name of its own; loads all plugins."""
         return self._catalogue.names().tools
 
-    def registered(self) -> dict[str, Tool]:
-        """Return every tool by the name a model uses; loads all plugins."""
-        return {registered.wire_name: registered.tool for registered in self.tools()}
-
-    def wire_name(self, name: str) -> str:
-        """As `tool`, the name a model uses."""
-        return self.tool(name).wire_name
-
     def tool(self, name: str) -> RegisteredTool:
         """
         Return one tool by the name a model uses, or as ``plugin:tool``; loads all plugins.
@@ -213,11 +203,7 @@ class PluginHost:
         """Return every provider that has its name to itself; loads all plugins."""
         return self._catalogue.providers()
 
-    def provider(self, name: str) -> Provider:
-        """As `registered_provider`, the provider alone."""
-        return self.registered_provider(name).provider
-
-    def registered_provider(self, name: str) -> RegisteredProvider:
+    def provider(self, name: str) -> RegisteredProvider:
         """
         Return one provider; loads the plugin of that name, and others only if it has none.
 

@@ -29,8 +29,6 @@ class TestTools:
         host = PluginHost({"p": Plugin(tools=[named("a")])})
 
         assert host.tool("a") is host.tool("p:a") is host.tool("p__a")
-        assert host.wire_name("p:a") == "a"
-        assert host.registered() == {"a": host.tool("a").tool}
 
     def test_strangers_clash(self, site: Site):
         """Among strangers nobody gets a name, both are named, and each is found by its address."""
@@ -42,7 +40,7 @@ class TestTools:
             host.tool("good")
 
         assert (caught.value.plugin, caught.value.distribution) == ("a", "acme-a 1.0")
-        assert sorted(host.registered()) == ["a__good", "b__good"]
+        assert [registered.wire_name for registered in host.tools()] == ["a__good", "b__good"]
         assert host.tool("b:good").tool() == "plugin_b: "
         assert host.tool("b:good").tool.spec.name == "b__good"
         assert host.tool("b:good").name == "good"
@@ -128,7 +126,7 @@ class TestProviders:
         site.plugin("one", PROVIDING.format(names="'one'"))
         site.plugin("two", PROVIDING.format(names="'two'"))
         host = PluginHost.discover(site.names)
-        registered = host.registered_provider("one")
+        registered = host.provider("one")
 
         assert (registered.name, registered.plugin, registered.distribution) == ("one", "one", "acme-one")
         assert registered.version == "1.0"
@@ -139,7 +137,7 @@ class TestProviders:
         """A provider that is not named like its plugin is found too."""
         site.plugin("one", PROVIDING.format(names="'uno'"))
 
-        assert PluginHost.discover(site.names).registered_provider("uno").plugin == "one"
+        assert PluginHost.discover(site.names).provider("uno").plugin == "one"
 
     def test_nobody_takes_a_plugins_name(self, site: Site):
         """A provider named like another plugin does not get in its place, whether that works or not."""
@@ -149,7 +147,7 @@ class TestProviders:
         site.plugin("two", "    1 / 0")
         host = PluginHost.discover(site.names)
 
-        assert host.registered_provider("one").plugin == "one"
+        assert host.provider("one").plugin == "one"
         with pytest.raises(PluginLoadError, match="ZeroDivisionError"):
             host.provider("two")
         assert [registered.plugin for registered in host.providers() if registered.name == "one"] == ["one"]
@@ -169,7 +167,7 @@ class TestProviders:
         site.plugin("one", PROVIDING.format(names="'one'"))
         mine = Model("one")
 
-        assert PluginHost.discover(site.names, plugins={"mine": mine}).provider("one") is mine
+        assert PluginHost.discover(site.names, plugins={"mine": mine}).provider("one").provider is mine
         assert "plugin_one" in sys.modules
 
     def test_plugin_without_provider(self):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Awaitable
 from contextlib import aclosing
 from typing import Any, TypeAlias, TypeVar
 
@@ -11,7 +11,7 @@ from nr_llm._drive import Ended, advance, cancelled_outcome
 from nr_llm._perform import Answer
 from nr_llm.effects import Complete, Effect, Flow, Invoke, Record, Wait
 from nr_llm.errors import RunCancelledError, StoreError
-from nr_llm.events import Event, Finished
+from nr_llm.events import Event, Finished, StepRecorded
 from nr_llm.runs import Outcome
 
 T = TypeVar("T")
@@ -47,15 +47,41 @@ async def aperformed(flow: Flow[T], performer: AsyncPerformer) -> AsyncGenerator
     current = advance(flow)
     while not isinstance(current, Ended):
         answer: Answer[Any] | Exception | None = None
-        async with aclosing(_perform(current, performer)) as items:
-            while answer is None:
-                item = await _next(items)
-                if isinstance(item, (Answer, Exception)):
-                    answer = item
-                else:
-                    yield item
+        match current:
+            case Record(step, state):
+                answer = await _attempt(performer.record(step, state))
+                if step is not None and isinstance(answer, Answer):
+                    yield StepRecorded(step)
+            case Wait(seconds, jitter):
+                answer = await _attempt(performer.wait(seconds, jitter))
+            case _:
+                async with aclosing(_items(current, performer)) as items:
+                    while answer is None:
+                        item = await _next(items)
+                        if isinstance(item, (Answer, Exception)):
+                            answer = item
+                        else:
+                            yield item
         current = advance(flow, error=answer) if isinstance(answer, Exception) else advance(flow, answer.value)
     yield current
+
+
+def _items(effect: Effect[Any], performer: AsyncPerformer) -> Items:
+    match effect:
+        case Complete(request):
+            return performer.complete(request)
+        case Invoke(calls):
+            return performer.invoke(calls)
+        case _:
+            raise TypeError(f"a flow yielded {effect!r}, which is no effect")
+
+
+async def _attempt(performing: Awaitable[None]) -> Answer[Any] | Exception:
+    try:
+        await performing
+    except Exception as error:  # noqa: BLE001  # whatever performing raised goes into the flow
+        return error
+    return Answer(None)
 
 
 async def _next(items: Items) -> Event | Answer[Any] | Exception:
@@ -66,21 +92,6 @@ async def _next(items: Items) -> Event | Answer[Any] | Exception:
         return RuntimeError("a performer ended without an answer")
     except Exception as error:  # noqa: BLE001  # whatever performing raised goes into the flow
         return error
-
-
-def _perform(effect: Effect[Any], performer: AsyncPerformer) -> Items:
-    match effect:
-        case Complete(request):
-            return performer.complete(request)
-        case Invoke(calls):
-            return performer.invoke(calls)
-        case Record(step, state):
-            performer.desk.last = state
-            return performer.record(step, state)
-        case Wait(seconds, jitter):
-            return performer.wait(seconds, jitter)
-        case _:
-            raise TypeError(f"a flow yielded {effect!r}, which is no effect")
 
 
 async def _stopped(flow: Flow[Outcome], performer: AsyncPerformer, error: BaseException) -> Outcome:

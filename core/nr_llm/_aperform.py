@@ -19,7 +19,7 @@ from nr_llm._desk import Delivery, Desk
 from nr_llm._perform import Answer
 from nr_llm.effects import CallOutcome
 from nr_llm.errors import MalformedReplyError
-from nr_llm.events import Delta, Event, StepRecorded
+from nr_llm.events import Delta, Event
 from nr_llm.memo import Memo
 from nr_llm.providers import Codec, DirectProvider, HttpProvider
 from nr_llm.requests import CompletionRequest
@@ -172,16 +172,14 @@ class AsyncPerformer:
         else:
             self.desk.threads.start(partial(_work, loop, job, post))
 
-    async def record(self, step: RunStep | None, state: RunState) -> AsyncGenerator[Event | Answer[None], None]:
-        """Show a step to the observers, then have it stored, then tell the consumer."""
+    async def record(self, step: RunStep | None, state: RunState) -> None:
+        """Note a checkpoint, show its step to the observers, then have both stored."""
+        self.desk.last = state
         if step is not None:
             self.desk.observers.tell("step", step)
         await self._store("record", step, state)
-        if step is not None:
-            yield StepRecorded(step)
-        yield Answer(None)
 
-    async def wait(self, seconds: float, jitter: float) -> AsyncGenerator[Event | Answer[None], None]:
+    async def wait(self, seconds: float, jitter: float) -> None:
         """Pause, or until the run is cancelled."""
         inbox = Inbox()
         unsubscribe = self.desk.cancelled.on_cancel(lambda: inbox.post(None))
@@ -190,7 +188,6 @@ class AsyncPerformer:
         finally:
             unsubscribe()
         self.desk.go_on()
-        yield Answer(None)
 
     async def close(self, state: RunState) -> None:
         """Tell observers and store, once, how the run ended."""

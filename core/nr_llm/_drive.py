@@ -9,7 +9,7 @@ performer lets slip is not taken for the end of the run.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from typing import Any, Generic, TypeVar
 
 import attrs
@@ -19,7 +19,7 @@ from nr_llm._loop import result_of
 from nr_llm._perform import Answer, Performer
 from nr_llm.effects import Complete, Effect, Flow, Invoke, Record, Wait
 from nr_llm.errors import NrLlmError, RunCancelledError, StoreError
-from nr_llm.events import Event, Finished
+from nr_llm.events import Event, Finished, StepRecorded
 from nr_llm.runs import Outcome
 
 T = TypeVar("T")
@@ -62,7 +62,7 @@ def performed(flow: Flow[T], performer: Performer) -> Generator[Event, None, T]:
     """Perform the effects of `flow` one after another, yield what happens, and return what it returns."""
     current = advance(flow)
     while not isinstance(current, Ended):
-        answer = yield from _answered(_perform(current, performer))
+        answer = yield from _answered(current, performer)
         current = advance(flow, error=answer) if isinstance(answer, Exception) else advance(flow, answer.value)
     return current.value
 
@@ -77,23 +77,33 @@ def drained(items: Generator[Event, None, T]) -> T:
         return value
 
 
-def _perform(effect: Effect[Any], performer: Performer) -> Iterator[Event | Answer[Any]]:
+def _answered(effect: Effect[Any], performer: Performer) -> Generator[Event, None, Answer[Any] | Exception]:
+    """Perform one effect, yielding its events; return its answer, or what performing it raised."""
     match effect:
-        case Complete(request):
-            return performer.complete(request)
-        case Invoke(calls):
-            return performer.invoke(calls)
         case Record(step, state):
-            performer.desk.last = state
-            return performer.record(step, state)
+            answer = _attempt(performer.record, step, state)
+            if step is not None and isinstance(answer, Answer):
+                yield StepRecorded(step)
+            return answer
+        case Complete(request):
+            return (yield from _pulled(performer.complete(request)))
+        case Invoke(calls):
+            return (yield from _pulled(performer.invoke(calls)))
         case Wait(seconds, jitter):
-            return performer.wait(seconds, jitter)
+            return _attempt(performer.wait, seconds, jitter)
         case _:
             raise TypeError(f"a flow yielded {effect!r}, which is no effect")
 
 
-def _answered(items: Iterator[Event | Answer[Any]]) -> Generator[Event, None, Answer[Any] | Exception]:
-    """Yield the events of one performed effect; return its answer, or what it raised."""
+def _attempt(perform: Callable[..., None], *arguments: Any) -> Answer[Any] | Exception:
+    try:
+        perform(*arguments)
+    except Exception as error:  # noqa: BLE001  # whatever performing raised goes into the flow
+        return error
+    return Answer(None)
+
+
+def _pulled(items: Iterator[Event | Answer[Any]]) -> Generator[Event, None, Answer[Any] | Exception]:
     try:
         while True:
             try:

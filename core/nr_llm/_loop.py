@@ -208,19 +208,24 @@ def _started(state: RunState, ready: Sequence[PendingCall]) -> RunState:
 
 
 def _bounded(outcome: CallOutcome) -> CallOutcome:
-    return attrs.evolve(outcome, result=bound_result(outcome.result))
+    result = bound_result(outcome.result)
+    return outcome if result is outcome.result else attrs.evolve(outcome, result=result)
 
 
 def _folded(
     state: RunState, batch: Sequence[PendingCall], outcomes: dict[int, CallOutcome], toolbox: Toolbox
 ) -> RunState:
-    for pending in batch:
-        state = answered(state, pending, outcomes[pending.index])
+    """Answer a batch and count it."""
     ran = [p for p in batch if outcomes[p.index].executed]
     remote = sum(1 for p in ran if (tool := toolbox.get(p.call.name)) is not None and tool.remote)
     seconds = max((outcomes[p.index].seconds for p in batch), default=0.0)
-    return attrs.evolve(
-        state, calls=state.calls + len(ran), remote_calls=state.remote_calls + remote, seconds=state.seconds + seconds
+    return answered(
+        state,
+        batch,
+        outcomes,
+        calls=state.calls + len(ran),
+        remote_calls=state.remote_calls + remote,
+        seconds=state.seconds + seconds,
     )
 
 

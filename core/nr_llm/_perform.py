@@ -17,7 +17,7 @@ from nr_llm._calls import CallBatch, Done, Job, Message, Post
 from nr_llm._desk import Delivery, Desk
 from nr_llm.effects import CallOutcome
 from nr_llm.errors import MalformedReplyError, StoreError
-from nr_llm.events import Delta, Event, StepRecorded
+from nr_llm.events import Delta, Event
 from nr_llm.memo import Memo
 from nr_llm.providers import Codec, DirectProvider, HttpProvider
 from nr_llm.requests import CompletionRequest
@@ -136,20 +136,17 @@ class Performer:
         else:
             post(Done(job.index, value))
 
-    def record(self, step: RunStep | None, state: RunState) -> Iterator[Event | Answer[None]]:
-        """Show a step to the observers, then have it stored, then tell the consumer."""
+    def record(self, step: RunStep | None, state: RunState) -> None:
+        """Note a checkpoint, show its step to the observers, then have both stored."""
+        self.desk.last = state
         if step is not None:
             self.desk.observers.tell("step", step)
         self._store("record", step, state)
-        if step is not None:
-            yield StepRecorded(step)
-        yield Answer(None)
 
-    def wait(self, seconds: float, jitter: float) -> Iterator[Event | Answer[None]]:
+    def wait(self, seconds: float, jitter: float) -> None:
         """Pause, or until the run is cancelled."""
         self.desk.cancelled.wait(seconds + random.random() * jitter)  # noqa: S311  # no secret depends on it
         self.desk.go_on()
-        yield Answer(None)
 
     def close(self, state: RunState) -> None:
         """Tell observers and store, once, how the run ended."""

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-import attrs
-
 from nr_llm._turns import OUTCOME_UNKNOWN, answered
 from nr_llm.effects import CallOutcome
 from nr_llm.results import ToolResult
@@ -33,10 +31,9 @@ def settle(
     """
     if state.ended:
         return state
-    for pending in state.pending:
-        outcome = (finished or {}).get(pending.index) or _interrupted(pending, reason, started)
-        state = answered(state, pending, outcome)
-    return attrs.evolve(state, answer="", reason=reason)
+    known = finished or {}
+    outcomes = {p.index: known.get(p.index) or _interrupted(p, reason, started) for p in state.pending}
+    return answered(state, state.pending, outcomes, answer="", reason=reason)
 
 
 def _interrupted(pending: PendingCall, reason: TerminationReason, started: Collection[int]) -> CallOutcome:

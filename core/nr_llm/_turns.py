@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
+from typing import Any
 
 import attrs
 
@@ -37,7 +38,7 @@ def with_reply(state: RunState, reply: CompletionResponse, *, tools_offered: boo
     """
     calls = _unique(reply.tool_calls or (), state.messages) if tools_offered else ()
     content = reply.content or reply.refusal or ""
-    turn = attrs.evolve(reply, content=content, tool_calls=calls).to_message()
+    turn = reply.to_message(content=content, tool_calls=calls)
     state = attrs.evolve(
         state,
         messages=(*state.messages, turn),
@@ -127,12 +128,27 @@ OUTCOME_UNKNOWN = "The call was started and interrupted; its outcome is unknown.
 """What the model reads about a call that had begun when the run stopped."""
 
 
-def answered(state: RunState, pending: PendingCall, outcome: CallOutcome) -> RunState:
-    """Return `state` with one call answered: the one place where a result's content becomes a message."""
-    result = outcome.result
-    turn = ChatMessage.tool_result(pending.call.id, result.content, is_error=result.is_error)
-    rest = tuple(other for other in state.pending if other.index != pending.index)
-    return attrs.evolve(state, messages=(*state.messages, turn), pending=rest)
+def answered(
+    state: RunState, batch: Sequence[PendingCall], outcomes: Mapping[int, CallOutcome], **changes: Any
+) -> RunState:
+    """
+    Return `state` with calls answered: the one place where a result's content becomes a message.
+
+    Args:
+        state: The run.
+        batch: The calls, in order.
+        outcomes: What became of them, by index in the turn.
+        **changes: Further fields to change.
+    """
+    turns = [
+        ChatMessage.tool_result(
+            pending.call.id, (result := outcomes[pending.index].result).content, is_error=result.is_error
+        )
+        for pending in batch
+    ]
+    done = {pending.index for pending in batch}
+    rest = tuple(pending for pending in state.pending if pending.index not in done)
+    return attrs.evolve(state, messages=(*state.messages, *turns), pending=rest, **changes)
 
 
 def past_invocations(state: RunState) -> Iterator[ToolInvocation]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from nr_llm._json import copy_json, copy_object, encode_bytes, valid_text
+from nr_llm._json import copy_json, encode_bytes, valid_text
 from nr_llm.artifacts import ArtifactType, ToolArtifact
 from nr_llm.errors import InvalidValueError
 from nr_llm.limits import ARTIFACT_BYTES, CONTENT_BYTES
@@ -112,6 +112,8 @@ def _check_table(data: Mapping[str, Any], path: str) -> None:
 def bound_result(result: ToolResult, *, limit: int = CONTENT_BYTES) -> ToolResult:
     """Return `result` with both channels bounded; an error keeps its flag."""
     content = bound_text(result.content, limit=limit)
+    if content is result.content and not result.artifacts:
+        return result
     if result.is_error:
         return ToolResult.error(content)
     return ToolResult.text(content, *bound_artifacts(result.artifacts))
@@ -119,5 +121,5 @@ def bound_result(result: ToolResult, *, limit: int = CONTENT_BYTES) -> ToolResul
 
 def bound_arguments(arguments: Mapping[str, Any], *, limit: int) -> str | None:
     """Return why `arguments` are too large, or None when they are not."""
-    size = len(encode_bytes(copy_object(arguments)))
+    size = len(encode_bytes(arguments))
     return f"the arguments have {size:,} bytes; the limit is {limit:,}" if size > limit else None

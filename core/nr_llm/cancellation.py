@@ -13,36 +13,41 @@ class Cancellation:
     A one-way switch, safe to use from any thread and any number of times.
 
     Attributes:
+        cancelled: Whether `cancel` was called.
         reason: Why the run was cancelled, as given to `cancel`; empty before.
     """
 
-    __slots__ = ("_callbacks", "_event", "_lock", "reason")
+    __slots__ = ("_callbacks", "_event", "_lock", "cancelled", "reason")
 
     def __init__(self) -> None:
-        self._event = threading.Event()
         self._lock = threading.Lock()
+        self._event: threading.Event | None = None  # made when somebody waits: each tool call has a switch
         self._callbacks: list[Callback] = []
+        self.cancelled = False
         self.reason = ""
-
-    @property
-    def cancelled(self) -> bool:
-        """Whether `cancel` was called."""
-        return self._event.is_set()
 
     def cancel(self, reason: str = "cancelled") -> None:
         """Throw the switch; only the first call counts."""
         with self._lock:
-            if self._event.is_set():
+            if self.cancelled:
                 return
             self.reason = reason
-            self._event.set()
+            self.cancelled = True
             callbacks, self._callbacks = self._callbacks, []
+            if self._event is not None:
+                self._event.set()
         for callback in callbacks:
             callback()
 
     def wait(self, seconds: float | None = None) -> bool:
         """Block until the switch is thrown or `seconds` have passed; return whether it was thrown."""
-        return self._event.wait(seconds)
+        with self._lock:
+            if self._event is None:
+                self._event = threading.Event()
+            if self.cancelled:
+                self._event.set()
+            event = self._event
+        return event.wait(seconds)
 
     def on_cancel(self, callback: Callback) -> Callback:
         """
@@ -52,7 +57,7 @@ class Cancellation:
             A function that takes the callback off again.
         """
         with self._lock:
-            if not self._event.is_set():
+            if not self.cancelled:
                 self._callbacks.append(callback)
                 return lambda: self._forget(callback)
         callback()

@@ -320,7 +320,17 @@ def _check_call_id(message: ChatMessage) -> None:
 
 
 def _check_side_fields(message: ChatMessage) -> None:
-    if message.attachments and message.role is not Role.USER:
+    if message.attachments:
+        _check_attachments(message)
+    for name in ("reasoning", "provider_state") if message.role is not Role.ASSISTANT else ():
+        if getattr(message, name):
+            raise InvalidValueError(f"only an assistant message has it, not a {message.role} message", path=name)
+    if message.extra and (taken := _wire.KNOWN_KEYS & message.extra.keys()):
+        raise InvalidValueError(f"must not hold {', '.join(sorted(map(repr, taken)))}, which have fields", path="extra")
+
+
+def _check_attachments(message: ChatMessage) -> None:
+    if message.role is not Role.USER:
         raise InvalidValueError(
             f"only a user message has attachments, not a {message.role} message", path="attachments"
         )
@@ -329,8 +339,3 @@ def _check_side_fields(message: ChatMessage) -> None:
             raise InvalidValueError(
                 f"must be an Attachment, not a {type(attachment).__name__}", path=f"attachments[{i}]"
             )
-    for name in ("reasoning", "provider_state"):
-        if getattr(message, name) and message.role is not Role.ASSISTANT:
-            raise InvalidValueError(f"only an assistant message has it, not a {message.role} message", path=name)
-    if taken := _wire.KNOWN_KEYS & message.extra.keys():
-        raise InvalidValueError(f"must not hold {', '.join(sorted(map(repr, taken)))}, which have fields", path="extra")

@@ -133,12 +133,19 @@ class CompletionResponse:
         """Tokens to charge for: those of all attempts."""
         return self.usage if self.spent is None else self.spent
 
-    def to_message(self) -> ChatMessage:
-        """Return the assistant turn to append to the conversation."""
+    def to_message(self, *, content: str | None = None, tool_calls: tuple[ToolCall, ...] | None = None) -> ChatMessage:
+        """
+        Return the assistant turn to append to the conversation.
+
+        Args:
+            content: A text to use instead of the reply's.
+            tool_calls: Calls to use instead of the reply's; ``()`` for none.
+        """
+        calls = self.tool_calls if tool_calls is None else tool_calls
         return ChatMessage(
             Role.ASSISTANT,
-            self.content,
-            tool_calls=self.tool_calls,
+            self.content if content is None else content,
+            tool_calls=calls or None,
             reasoning={self.provider: self.reasoning} if self.reasoning else {},
             provider_state={} if self.provider_state is None else {self.provider: self.provider_state},
         )

@@ -1099,11 +1099,11 @@ class TestColours:
         own = runtime("x")
 
         class Silent(Performer):
-            def record(self, step: Any, state: Any) -> Any:
+            def complete(self, request: Any) -> Any:
                 yield from ()
 
         class AsyncSilent(AsyncPerformer):
-            async def record(self, step: Any, state: Any) -> Any:
+            async def complete(self, request: Any) -> Any:
                 for item in ():
                     yield item
 

@@ -1,5 +1,60 @@
 """What plugin authors and hosts test with; nothing here is imported by nr-llm itself."""
 
-from nr_llm.testing.scripted import ScriptedProvider, calling
+from __future__ import annotations
 
-__all__ = ["ScriptedProvider", "calling"]
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from nr_llm.testing.arguments import arguments_for
+    from nr_llm.testing.canary import Canary, assert_no_leak
+    from nr_llm.testing.contract import ToolContract, check_tool
+    from nr_llm.testing.harness import Harness
+    from nr_llm.testing.installed import check_installed, installed_tools
+    from nr_llm.testing.recorder import Checkpoints, Recorder, Recording
+    from nr_llm.testing.scripted import ScriptedProvider, calling
+
+_HOMES = {
+    "Canary": "canary",
+    "Checkpoints": "recorder",
+    "Harness": "harness",
+    "Recorder": "recorder",
+    "Recording": "recorder",
+    "ScriptedProvider": "scripted",
+    "ToolContract": "contract",
+    "arguments_for": "arguments",
+    "assert_no_leak": "canary",
+    "calling": "scripted",
+    "check_installed": "installed",
+    "check_tool": "contract",
+    "installed_tools": "installed",
+}
+"""Where each name lives; its module is imported when the name is first asked for, since pytest imports this package."""
+
+__all__ = [
+    "Canary",
+    "Checkpoints",
+    "Harness",
+    "Recorder",
+    "Recording",
+    "ScriptedProvider",
+    "ToolContract",
+    "arguments_for",
+    "assert_no_leak",
+    "calling",
+    "check_installed",
+    "check_tool",
+    "installed_tools",
+]
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value: object = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return list(__all__)

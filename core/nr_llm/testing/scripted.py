@@ -55,6 +55,12 @@ class ScriptedProvider:
         self._model = model
         self._lock = threading.Lock()
 
+    def script(self, *replies: Reply) -> None:
+        """Answer with these from now on, and forget what was asked before."""
+        with self._lock:
+            self._replies = replies or ("",)
+            self.requests = []
+
     def describe(self, model: str) -> Model:
         """Return what the test said of the model."""
         return Model(provider=self.name, name=model or "script", **self._model)

@@ -18,7 +18,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
 from types import ModuleType, TracebackType
-from typing import Any, Final, Self
+from typing import Any, Final, Self, TypedDict, Unpack
 
 from nr_llm._catalogue import Catalogue, dispute
 from nr_llm._contributions import COMMANDS, PROVIDERS, TOOLS
@@ -43,6 +43,17 @@ SLOW_AFTER: Final = 1.0
 """Seconds of a plugin's own code from which on people notice the wait (gptme warns at the same figure)."""
 
 _log = logging.getLogger("nr_llm.plugins")
+
+
+class HostOptions(TypedDict, total=False):
+    """What a host may be given beside plugins; see `PluginHost`."""
+
+    settings: Mapping[str, object] | None
+    environ: Mapping[str, str] | None
+    config: PluginConfig | None
+    redactor: Redactor | None
+    clock: Callable[[], float]
+    slow_after: float
 
 
 class PluginHost:
@@ -97,7 +108,7 @@ class PluginHost:
         deny: Iterable[str] = (),
         *,
         plugins: Iterable[object] | Mapping[str, object] = (),
-        **options: Any,
+        **options: Unpack[HostOptions],
     ) -> PluginHost:
         """
         Return a host with the installed plugins; their metadata is read, none of their code runs.
@@ -106,7 +117,7 @@ class PluginHost:
             allow: Distributions that may load; by default ``NR_LLM_PLUGINS``, then the configuration, then all.
             deny: Distributions that may not, besides those of ``NR_LLM_PLUGINS_DENY`` and the configuration.
             plugins: As for the class.
-            **options: Further arguments of the class.
+            **options: As for the class.
         """
         from nr_llm._entrypoints import host_version, installed
 

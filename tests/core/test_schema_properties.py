@@ -250,14 +250,15 @@ JUNK = st.recursive(
 
 
 @LAW
-@given(st.dictionaries(KEYWORDS, JUNK))
-def test_a_schema_is_usable_or_refused(parts: dict[str, Any]) -> None:
+@given(st.dictionaries(KEYWORDS, JUNK), st.dictionaries(KEYWORDS, JUNK))
+def test_a_schema_is_usable_or_refused(parts: dict[str, Any], arguments: dict[str, Any]) -> None:
     """Whatever a stranger calls a schema, it compiles or is refused with a path, and strictness has its reasons."""
     schema = {**parts, "type": "object"}
     with suppress(InvalidSchemaError):
         compile_schema(schema)
     strict, reasons = strict_schema(schema)
     assert (strict is None) == bool(reasons)
+    assert drop_strict_nulls(arguments, schema).keys() <= arguments.keys()
 
 
 @LAW

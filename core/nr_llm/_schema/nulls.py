@@ -50,7 +50,7 @@ def _value(value: JSON, schema: object, root: _Node) -> JSON:
 
 
 def _object(value: dict[str, JSON], schema: _Node, root: _Node) -> dict[str, JSON]:
-    properties, required = schema.get("properties", {}), schema.get("required", ())
+    properties, required = _part(schema, "properties", {}), _part(schema, "required", [])
     return {
         key: _value(item, properties.get(key), root)
         for key, item in value.items()
@@ -64,13 +64,13 @@ def _object(value: dict[str, JSON], schema: _Node, root: _Node) -> dict[str, JSO
 
 
 def _array(value: list[JSON], schema: _Node, root: _Node) -> list[JSON]:
-    places = schema.get("prefixItems", ())
+    places = _part(schema, "prefixItems", [])
     return [_value(item, places[i] if i < len(places) else schema.get("items"), root) for i, item in enumerate(value)]
 
 
 def _meant(value: JSON, schema: _Node, root: _Node) -> _Node:
     """Return the member of a union that a container belongs to: the first whose shape it has."""
-    members = schema.get("anyOf", schema.get("oneOf", ()))
+    members = _part(schema, "anyOf", []) or _part(schema, "oneOf", [])
     resolved = (_resolved(member, root) for member in members)
     return next((member for member in resolved if _has_shape(value, member)), schema)
 
@@ -79,7 +79,7 @@ def _has_shape(value: JSON, schema: _Node) -> bool:
     if isinstance(value, list):
         return "array" in _kinds(schema)
     assert isinstance(value, dict)
-    properties = schema.get("properties", {})
+    properties = _part(schema, "properties", {})
     return (
         "object" in _kinds(schema)
         and (value.keys() <= properties.keys() or schema.get("additionalProperties", True) is not False)
@@ -91,8 +91,14 @@ def _allowed(value: JSON, schema: Any) -> bool:
     """Return whether a tag such as ``{"const": "circle"}`` does not speak against a value."""
     if value is None or not isinstance(schema, Mapping):
         return True
-    values = schema.get("enum", [schema["const"]] if "const" in schema else None)
-    return values is None or value in values
+    values = _part(schema, "enum", [schema["const"]] if "const" in schema else [])
+    return not values or value in values
+
+
+def _part(schema: _Node, keyword: str, default: Any) -> Any:
+    """Return what a keyword says, or the default if it says something of another kind: nobody checked the schema."""
+    part = schema.get(keyword, default)
+    return part if isinstance(part, type(default)) else default
 
 
 def _kinds(schema: _Node) -> list[str]:

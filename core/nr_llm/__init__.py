@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from nr_llm._json import JSON
     from nr_llm._loop import Plan, tool_loop
     from nr_llm._observers import Observer, ObserverFactory, RunInfo
-    from nr_llm._schema import ArgumentsError, Fault
+    from nr_llm._schema import ArgumentsError, Constraint, Fault
     from nr_llm._settle import settle
     from nr_llm.actors import Actor
     from nr_llm.artifacts import ArtifactType, ToolArtifact
@@ -92,6 +92,7 @@ _HOMES = {
     "ObserverFactory": "_observers",
     "RunInfo": "_observers",
     "ArgumentsError": "_schema",
+    "Constraint": "_schema",
     "Fault": "_schema",
     "settle": "_settle",
     "Actor": "actors",
@@ -204,6 +205,7 @@ __all__ = [
     "CompletionRequest",
     "CompletionResponse",
     "ConfigurationError",
+    "Constraint",
     "ContentFilterError",
     "ContextLengthError",
     "Delta",

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from nr_llm.actors import Actor
     from nr_llm.artifacts import ArtifactType, ToolArtifact
     from nr_llm.cancellation import Cancellation
+    from nr_llm.config import PluginConfig, read_config
     from nr_llm.conversation import Prompt, as_messages, check_pairs
     from nr_llm.effects import CallOutcome, Complete, Completer, Effect, Flow, Invoke, Record, Wait, ask, complete
     from nr_llm.errors import (
@@ -59,10 +60,12 @@ if TYPE_CHECKING:
         ToolFinished,
         ToolProgress,
     )
+    from nr_llm.hookspecs import hookimpl
     from nr_llm.limits import Limits
     from nr_llm.messages import Attachment, ChatMessage, Role, ToolCall
     from nr_llm.middleware import Middleware, Retry
     from nr_llm.options import Options
+    from nr_llm.plugins import Finding, PluginRecord, PluginState, RegisteredProvider, RegisteredTool
     from nr_llm.providers import Endpoint, Model, Provider
     from nr_llm.redaction import Redactor
     from nr_llm.requests import CompletionRequest
@@ -71,6 +74,7 @@ if TYPE_CHECKING:
     from nr_llm.runs import Outcome, RunResult, Suspended, ToolInvocation, decide
     from nr_llm.runtime import Runtime
     from nr_llm.secrets import Secret
+    from nr_llm.settings import load_settings, setting
     from nr_llm.specs import ToolSpec
     from nr_llm.state import PendingCall, RunState, TerminationReason, Verdict
     from nr_llm.steps import RunStep, StepKind
@@ -99,6 +103,8 @@ _HOMES = {
     "ArtifactType": "artifacts",
     "ToolArtifact": "artifacts",
     "Cancellation": "cancellation",
+    "PluginConfig": "config",
+    "read_config": "config",
     "Prompt": "conversation",
     "as_messages": "conversation",
     "check_pairs": "conversation",
@@ -147,6 +153,7 @@ _HOMES = {
     "ToolCallDelta": "events",
     "ToolFinished": "events",
     "ToolProgress": "events",
+    "hookimpl": "hookspecs",
     "Limits": "limits",
     "Attachment": "messages",
     "ChatMessage": "messages",
@@ -155,6 +162,11 @@ _HOMES = {
     "Middleware": "middleware",
     "Retry": "middleware",
     "Options": "options",
+    "Finding": "plugins",
+    "PluginRecord": "plugins",
+    "PluginState": "plugins",
+    "RegisteredProvider": "plugins",
+    "RegisteredTool": "plugins",
     "Endpoint": "providers",
     "Model": "providers",
     "Provider": "providers",
@@ -171,6 +183,8 @@ _HOMES = {
     "decide": "runs",
     "Runtime": "runtime",
     "Secret": "secrets",
+    "load_settings": "settings",
+    "setting": "settings",
     "ToolSpec": "specs",
     "PendingCall": "state",
     "RunState": "state",
@@ -213,6 +227,7 @@ __all__ = [
     "Endpoint",
     "Event",
     "Fault",
+    "Finding",
     "FinishReason",
     "Finished",
     "Flow",
@@ -236,9 +251,12 @@ __all__ = [
     "Outcome",
     "PendingCall",
     "Plan",
+    "PluginConfig",
     "PluginError",
     "PluginHost",
     "PluginLoadError",
+    "PluginRecord",
+    "PluginState",
     "Prompt",
     "Provider",
     "ProviderError",
@@ -246,6 +264,8 @@ __all__ = [
     "ReasoningDelta",
     "Record",
     "Redactor",
+    "RegisteredProvider",
+    "RegisteredTool",
     "ResumeSettings",
     "Retry",
     "Role",
@@ -293,7 +313,11 @@ __all__ = [
     "check_pairs",
     "complete",
     "decide",
+    "hookimpl",
     "invoke",
+    "load_settings",
+    "read_config",
+    "setting",
     "settle",
     "tool",
     "tool_loop",

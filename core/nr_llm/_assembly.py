@@ -195,12 +195,13 @@ class Assembly:
         """Return the tools of a run; a run that wants none does not load any plugin."""
         chosen = tools if tools is None or isinstance(tools, (str, Tool)) else tuple(tools)
         registered = {} if chosen == () else self.tools()
-        return choose(registered, chosen, wire_name=self._wire_name, actor=actor, most=most)
+        return choose(registered, chosen, find=self._find, actor=actor, most=most)
 
-    def _wire_name(self, address: str) -> str:
+    def _find(self, name: str) -> str:
+        """Return the name a model would use for a name that no tool is registered under."""
         if self.host is None:
-            raise UnknownNameError("plugin", address.partition(":")[0])
-        return self.host.tool(address).wire_name
+            raise UnknownNameError("tool", name, known=self.own_tools)
+        return self.host.tool(name).wire_name
 
     def _plan(self, state: RunState, known: Model, toolbox: Toolbox, *, streamed: bool) -> Plan:
         window = None

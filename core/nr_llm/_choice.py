@@ -51,7 +51,7 @@ def choose(
     registered: Mapping[str, Tool],
     tools: Iterable[ToolChoice] | None,
     *,
-    wire_name: Callable[[str], str],
+    find: Callable[[str], str],
     actor: Actor | None,
     most: int | None,
 ) -> Toolbox:
@@ -61,7 +61,7 @@ def choose(
     Args:
         registered: Every tool the host has, by the name a model would use.
         tools: What the caller chose; None for the default set.
-        wire_name: Finds the name for ``plugin:tool``.
+        find: Returns the name a model would use for a name that is not registered, such as ``plugin:tool``.
         actor: On whose behalf the run acts.
         most: How many tools the model copes with, or None.
 
@@ -76,7 +76,7 @@ def choose(
     known, names = dict(registered), list[str]()
     for item in tools:
         if isinstance(item, str):
-            names.extend(_names(item, registered, wire_name))
+            names.extend(_names(item, registered, find))
             continue
         tool = item if isinstance(item, Tool) else Tool.from_function(item)
         if tool.name in names and known[tool.name] is not tool:
@@ -86,11 +86,11 @@ def choose(
     return offer(known, names=names, actor=actor, most=most)
 
 
-def _names(text: str, registered: Mapping[str, Tool], wire_name: Callable[[str], str]) -> Sequence[str]:
+def _names(text: str, registered: Mapping[str, Tool], find: Callable[[str], str]) -> Sequence[str]:
     if text.startswith("@"):
         group = text.removeprefix("@")
         if found := [name for name, tool in registered.items() if tool.group == group and tool.enabled]:
             return found
         groups = {tool.group for tool in registered.values() if tool.group}
         raise UnknownNameError("tool group", group, known=groups)
-    return [wire_name(text) if ":" in text else text]
+    return [text if text in registered else find(text)]

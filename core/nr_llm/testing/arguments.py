@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from nr_llm._json import JSON, encode
@@ -117,8 +118,7 @@ class _Generator:
             for step in reference.split("/")[1:]:
                 name = step.replace("~1", "/").replace("~0", "~")
                 part = part[int(name) if isinstance(part, list) else name]
-            self._named[reference] = self._st.deferred(lambda: made)
-            made = self._value(part)
+            self._named[reference] = self._st.deferred(partial(self._value, part))
         return self._named[reference]
 
     def _integers(self, schema: Schema) -> Any:
@@ -201,3 +201,31 @@ def _kinds(schema: Schema) -> list[str]:
 def _sizes(schema: Schema, least: str, most: str) -> tuple[int, int]:
     fewest = schema.get(least, 0)
     return fewest, min(schema.get(most, fewest + MORE), fewest + MORE)
+
+
+def fuzz(schema: Schema, check: Callable[[dict[str, Any]], object], *, calls: int) -> None:
+    """
+    Call `check` with generated arguments, fitting and not, and raise what it raises for the simplest of them.
+
+    The same schema gives the same arguments every time.
+
+    Args:
+        schema: A tool's `parameters`.
+        check: Raises for arguments that a tool does not survive.
+        calls: How many arguments to make at most.
+
+    Raises:
+        ConfigurationError: Hypothesis is not installed.
+    """
+    st = _strategies()
+    from hypothesis import HealthCheck, given, settings
+
+    names = st.sampled_from([*schema.get("properties", {}), "nr_llm_unknown"])
+    strange = st.dictionaries(names, any_json(), max_size=4)
+
+    @settings(max_examples=calls, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+    @given(arguments_for(schema) | strange)
+    def each(arguments: dict[str, Any]) -> None:
+        check(arguments)
+
+    each()

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias, TypeVar, cast
 
 import attrs
 
-from nr_llm._calls import CallBatch, Done, Job, Message, Post
+from nr_llm._calls import CallBatch, Done, Job, Message, Post, discard
 from nr_llm._desk import Delivery, Desk
 from nr_llm._perform import Answer
 from nr_llm.effects import CallOutcome
@@ -235,16 +235,10 @@ def _work(loop: asyncio.AbstractEventLoop, job: Job, post: Post) -> None:
 
 def _start_task(loop: asyncio.AbstractEventLoop, job: Job, awaitable: Any, post: Post) -> None:
     task = loop.create_task(_awaited(job, awaitable, post), context=job.context)
-    task.add_done_callback(lambda _: close(awaitable))
+    task.add_done_callback(lambda _: discard(awaitable))
     job.give_up = task.cancel
     if job.cancelled.cancelled:
         task.cancel()
-
-
-def close(awaitable: object) -> None:
-    """Close a coroutine, so that one that was cancelled before its first step does not complain."""
-    if inspect.iscoroutine(awaitable):
-        awaitable.close()
 
 
 async def _awaited(job: Job, awaitable: Any, post: Post) -> None:

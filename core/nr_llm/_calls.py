@@ -9,6 +9,7 @@ bookkeeping are written once and need no lock.
 from __future__ import annotations
 
 import contextvars
+import inspect
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -191,3 +192,9 @@ class CallBatch:
             job.give_up()
             self._desk.slots.give_back(job.admitted.tool)
         self._running.clear()
+
+
+def discard(awaitable: object) -> None:
+    """Close a coroutine, so that one that was cancelled before its first step does not complain."""
+    if inspect.iscoroutine(awaitable):
+        awaitable.close()

@@ -9,8 +9,7 @@ from concurrent.futures import Future
 from functools import partial
 from typing import Any
 
-from nr_llm._aperform import close
-from nr_llm._calls import Job
+from nr_llm._calls import Job, discard
 
 
 class LoopThread:
@@ -53,7 +52,7 @@ class LoopThread:
 
 def _begin(loop: asyncio.AbstractEventLoop, awaitable: Any, job: Job, future: Future[Any]) -> None:
     if job.cancelled.cancelled:
-        close(awaitable)
+        discard(awaitable)
         future.set_exception(asyncio.CancelledError())
         return
     task = loop.create_task(_settled(awaitable, future), context=job.context)

@@ -133,14 +133,27 @@ def oracles(session: nox.Session) -> None:
 def local_eval(session: nox.Session) -> None:
     """Ask the embedded model the evaluation's tasks and print its score; fetches the weights where they are absent."""
     install(session, *EVERYTHING)
-    session.run("python", "tests/local_eval/evaluate.py", *session.posargs)
+    session.run("python", "-m", "tests.local_eval", *session.posargs)
 
 
 @nox.session(default=False)
 def bench(session: nox.Session) -> None:
-    """Print the time of our loop beside the floors and peers of the shared benchmark."""
+    """Print what a round costs beside hand-written loops and two peers; arguments go to the shared benchmark."""
+    shared = shared_folder(session) / "bench"
     install(session, *EVERYTHING)
-    session.run("python", "tests/bench/run.py", *session.posargs)
+    work = Path(session.virtualenv.location).resolve() / "bench"
+    work.mkdir(exist_ok=True)
+    variables = {"BENCH_WORK": str(work), "PYTHON": "python"}
+    if not (work / "venvs").is_dir():
+        peers = ("floor", "floor_plus", "openai_sdk", "pydantic_ai")
+        session.run("bash", str(shared / "setup_venvs.sh"), *peers, env=variables, external=True)
+    client = f"nr-llm={ROOT / 'tests/bench/nr_llm_client.py'}@{work.parent / 'bin' / 'python'}"
+    only = "floor_httpx_sniffio,openai_sdk,pydantic_ai"
+    measured = session.posargs or ["--stages", "rounds"]
+    results = str(work / "results.json")
+    driver = ("python", str(shared / "bench.py"), "--only", only, "--client", client, "--out", results)
+    session.run(*driver, *measured, env=variables)
+    session.run("python", str(shared / "report.py"), results, env=variables)
 
 
 @nox.session(python=PYTHONS[0], default=False)

@@ -63,6 +63,11 @@ class LineDecoder:
             self._check(max(*lines, rest, key=len))
         return lines
 
+    @property
+    def between(self) -> bool:
+        """Whether the next byte begins a line."""
+        return not self._rest and not self._after_cr and self._mark is None
+
     def finish(self) -> bytes:
         """Return what came after the last line end, most often nothing."""
         return (self._mark or b"") + bytes(self._rest)
@@ -108,6 +113,7 @@ class EventDecoder:
         self._data: list[bytes] = []
         self._size = 0
         self._name = ""
+        self._between = False
 
     def feed(self, data: bytes) -> list[Event]:
         """
@@ -116,6 +122,9 @@ class EventDecoder:
         Raises:
             MalformedReplyError: An event is larger than the limit.
         """
+        # Most pieces are one whole event of one line: read at a glance, it costs a third.
+        if self._between and _is_one_event(data) and len(data) <= self._limit:
+            return [Event(data[6:-2].decode("utf-8", "replace"))]
         events: list[Event] = []
         for line in self._lines.feed(data):
             if line.startswith(_DATA):
@@ -126,6 +135,7 @@ class EventDecoder:
                 events.append(self._event())
             else:
                 self._name = ""
+        self._between = self._lines.between and not self._data and not self._name
         return events
 
     def finish(self, parses: Callable[[str], bool]) -> list[Event]:
@@ -160,3 +170,7 @@ class EventDecoder:
         event = Event(data.decode("utf-8", "replace"), self._name)
         self._data, self._size, self._name = [], 0, ""
         return event
+
+
+def _is_one_event(data: bytes) -> bool:
+    return data[:6] == _DATA and data.find(b"\n") == len(data) - 2 and data[-1:] == b"\n" and data.find(b"\r") < 0

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import AsyncIterable, Coroutine, Iterable
+from collections.abc import AsyncIterable, Coroutine, Iterable, Mapping
 from functools import lru_cache
 from inspect import isawaitable
 from typing import TYPE_CHECKING, Any
@@ -246,7 +246,7 @@ def _own_request(request: HttpRequest, place: Target, options: TransportOptions)
         _url(place.url),
         headers=_wire_headers(request, place),
         content=request.body,
-        extensions={"timeout": dict(zip(("connect", "read", "write", "pool"), _limits(options), strict=True))},
+        extensions={"timeout": _named_limits(options.connect_seconds, options.read_seconds)},
     )
 
 
@@ -257,15 +257,19 @@ def _url(url: str) -> httpx.URL:
     return httpx.URL(url)
 
 
-def _limits(options: TransportOptions) -> tuple[float, float, float, float]:
-    """Return the seconds to connect, read, write and wait for a free connection, as httpx orders them."""
-    return options.connect_seconds, options.read_seconds, options.read_seconds, options.connect_seconds
+@lru_cache(maxsize=64)
+def _named_limits(connect: float, read: float) -> Mapping[str, float]:
+    return {"connect": connect, "read": read, "write": read, "pool": connect}
 
 
 def _client_request(client: Any, request: HttpRequest, place: Target, options: TransportOptions) -> Any:
     timeout = client.timeout
     # Untouched, the library's default of 5 s would end most answers of a model.
-    own = {} if timeout != type(timeout)(5.0) else {"timeout": _limits(options)}
+    own = (
+        {}
+        if timeout != type(timeout)(5.0)
+        else {"timeout": tuple(_named_limits(options.connect_seconds, options.read_seconds).values())}
+    )
     headers = _wire_headers(request, place)
     return client.build_request(request.method, place.url, headers=headers, content=request.body, **own)
 
@@ -295,6 +299,7 @@ def _is_plain(response: Any) -> bool:
 
 def _headers(response: Any) -> dict[str, str]:
     headers: dict[str, str] = {}
-    for name, value in response.headers.multi_items():
+    for raw_name, raw_value in response.headers.raw:
+        name, value = raw_name.decode("latin-1").lower(), raw_value.decode("latin-1")
         headers[name] = f"{headers[name]}, {value}" if name in headers else value
     return headers

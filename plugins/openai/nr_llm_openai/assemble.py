@@ -60,6 +60,8 @@ class CallAssembly:
         """Take one piece; return what it adds, under our own key, or None when it adds nothing to show."""
         if not isinstance(piece, dict):
             return None
+        if (more := self._more(piece)) is not None:
+            return more
         call_id, name, arguments = call_parts(piece)
         text = arguments if isinstance(arguments, str) else "" if arguments is None else encode(arguments)
         if call_id is None and name is None and not text:
@@ -72,6 +74,17 @@ class CallAssembly:
         if text:
             draft.arguments.append(text)
         return ToolCallDelta(draft.key, new, text) if new or text else None
+
+    def _more(self, piece: Mapping[str, JSON]) -> ToolCallDelta | None:
+        """Take a piece that is an index and further arguments, as most are; return None for any other."""
+        index, function = piece.get("index"), piece.get("function")
+        if len(piece) != 2 or not isinstance(index, int) or not isinstance(function, dict) or len(function) != 1:
+            return None
+        draft, text = self._by_index.get(index), function.get("arguments")
+        if draft is None or not isinstance(text, str) or not text:
+            return None
+        draft.arguments.append(text)
+        return ToolCallDelta(draft.key, None, text)
 
     def _draft(self, piece: Mapping[str, JSON], call_id: str | None, *, again: bool) -> Draft:
         index = piece.get("index")

@@ -33,7 +33,7 @@ class OpenAISettings:
         client_certificate: PEM file with certificate and key to show to the service.
     """
 
-    api_key: Secret | None = setting(env=("OPENAI_API_KEY",), default=None)  # noqa: RUF009 - it is attrs.field
+    api_key: Secret | None = setting(env=("OPENAI_API_KEY",), default=None)
     base_url: str | None = setting(env=("OPENAI_BASE_URL",), default=None)
     dialect: str | None = None
     organization: str | None = setting(env=("OPENAI_ORG_ID",), default=None)

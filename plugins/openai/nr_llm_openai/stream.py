@@ -59,7 +59,7 @@ class ChatStream:
         self._refusal: list[str] = []
         self._calls = CallAssembly()
         self._replay = Replay(dialect.replayed)
-        self._answered = False
+        self._named = self._answered = False
         self.done = False
 
     @property
@@ -129,12 +129,12 @@ class ChatStream:
             self.done = True
             return
         payload = self._payload(event)
-        fault = fault_in(payload) or (fault_of(payload) if event.name == "error" else None)
-        if fault is not None:
-            raise error_in(self._provider, fault, redact=self._redact, body=event.data)
+        if not isinstance(payload, dict) or event.name or "error" in payload or payload.get("object") == "error":
+            self._look_for_fault(payload, event)
         if not isinstance(payload, dict):
             return
-        self._envelope(payload)
+        if not self._named or payload.get("usage") or "x_groq" in payload:
+            self._envelope(payload)
         choices = payload.get("choices")
         if isinstance(choices, list):
             for choice in choices:
@@ -151,12 +151,18 @@ class ChatStream:
                 f"an event of the stream is no JSON: {excerpt(event.data, self._redact)}", provider=self._provider
             ) from error
 
+    def _look_for_fault(self, payload: JSON, event: Event) -> None:
+        fault = fault_in(payload) or (fault_of(payload) if event.name == "error" else None)
+        if fault is not None:
+            raise error_in(self._provider, fault, redact=self._redact, body=event.data)
+
     def _envelope(self, payload: Mapping[str, JSON]) -> None:
         parts = self._parts
         if not parts.model and isinstance(model := payload.get("model"), str):
             parts.model = model
         if not parts.id and isinstance(answer_id := payload.get("id"), str):
             parts.id = answer_id or None
+        self._named = bool(parts.model and parts.id)
         usage = payload.get("usage")
         if "x_groq" in payload and isinstance(groq := payload["x_groq"], dict):
             usage = usage or groq.get("usage")
@@ -172,7 +178,7 @@ class ChatStream:
             return
         text = delta.get("content")
         if len(delta) > 1 or not isinstance(text, str):  # most pieces are text and nothing else
-            text = self._mixed(delta, deltas)
+            text = "" if len(delta) == 1 and "tool_calls" in delta else self._mixed(delta, deltas)
         if text:
             self._content.append(text)
             deltas.append(TextDelta(text))

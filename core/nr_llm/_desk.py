@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 import attrs
 
+from nr_llm._logs import MaskedLogger
 from nr_llm._observers import Observers
 from nr_llm._seam import Admitted
 from nr_llm._settle import settle
@@ -143,7 +144,7 @@ class Desk:
             deadline=deadline,
             cancelled=cancelled,
             idempotency_key=f"{self.run_id}:{self.last.rounds}:{pending.index}",
-            log=self.log.getChild("tools"),
+            log=MaskedLogger(self.log.getChild("tools"), self.redactor),
             redactor=self.redactor,
             report=report,
             **settings,

@@ -56,7 +56,7 @@ class ToolContext:
         deadline: `time.monotonic()` value at which the call times out, or None.
         cancelled: Thrown when the run is cancelled or the call timed out.
         idempotency_key: The same for every attempt at this call, different for every other call.
-        log: A logger of the host's.
+        log: A logger of the host's; the run's secrets are masked in what it writes.
         redactor: Masks the run's secrets, and whatever looks like one, in text a tool took from elsewhere.
     """
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from nr_llm._json import JSON, encode
@@ -118,7 +117,7 @@ class _Generator:
             for step in reference.split("/")[1:]:
                 name = step.replace("~1", "/").replace("~0", "~")
                 part = part[int(name) if isinstance(part, list) else name]
-            self._named[reference] = self._st.deferred(partial(self._value, part))
+            self._named[reference] = self._st.deferred(lambda: self._value(part))
         return self._named[reference]
 
     def _integers(self, schema: Schema) -> Any:
@@ -218,12 +217,18 @@ def fuzz(schema: Schema, check: Callable[[dict[str, Any]], object], *, calls: in
         ConfigurationError: Hypothesis is not installed.
     """
     st = _strategies()
-    from hypothesis import HealthCheck, given, settings
+    from hypothesis import HealthCheck, Phase, given, settings
 
     names = st.sampled_from([*schema.get("properties", {}), "nr_llm_unknown"])
     strange = st.dictionaries(names, any_json(), max_size=4)
 
-    @settings(max_examples=calls, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+    @settings(
+        max_examples=calls,
+        deadline=None,
+        derandomize=True,
+        phases=[Phase.explicit, Phase.generate, Phase.shrink],  # explaining would trace the caller's code
+        suppress_health_check=list(HealthCheck),
+    )
     @given(arguments_for(schema) | strange)
     def each(arguments: dict[str, Any]) -> None:
         check(arguments)

@@ -11,9 +11,8 @@ import asyncio
 import logging
 import traceback
 import uuid
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from typing import Any, TypeAlias
 
 import attrs
@@ -22,10 +21,8 @@ from nr_llm._json import encode
 from nr_llm.artifacts import ToolArtifact
 from nr_llm.errors import ServiceError
 from nr_llm.providers import Codec
-from nr_llm.requests import CompletionRequest
 from nr_llm.responses import CompletionResponse
 from nr_llm.results import ToolResult
-from nr_llm.runs import Outcome, Suspended
 from nr_llm.testing.harness import Harness
 from nr_llm.testing.scripted import calling
 from nr_llm.tools import Tool, ToolContext
@@ -100,7 +97,7 @@ def assert_no_leak(
     Run tools that carry markers, and check that none leaves where it must not.
 
     Without `tool` the canary's own tools run, in both colours and into a failure: a check of a codec, of middleware
-    and of the core itself.  With `tool` that tool runs once, and the markers are its secrets.
+    and of whatever else a Runtime is given.  With `tool` that tool runs once, and its secrets are the markers.
 
     Args:
         tool: A tool that uses secrets.
@@ -110,15 +107,88 @@ def assert_no_leak(
         **settings: Further arguments of `Runtime`, such as `middleware`.
 
     Raises:
-        AssertionError: A marker was found, or artifacts did not reach the live steps; the text says where.
+        AssertionError: A marker was found, or one did not reach the live steps; the text says where.
     """
     canary = Canary()
-    tools = canary.tools if tool is None else (tool,)
+    tools = canary.tools if tool is None else (attrs.evolve(tool, approval=False),)
+    calls = calling(*((each.name, dict(arguments or {})) for each in tools))
     known = dict.fromkeys((*secrets, ALIAS), canary.secret)
-    script = [calling(*((each.name, dict(arguments or {})) for each in tools)), "done"]
-    with _logged() as log, Harness(secrets=known, **settings) as harness:
-        runs = list(_runs(harness, tools, script, again=tool is None))
-    sinks = [*_requests(runs, codec), *_states(harness), *log, *_shown(harness, runs)]
-    live = encode([step.to_dict() for step in harness.steps])
-    faults = canary.leaks(sinks) + canary.leaks([("the live steps", live.replace(canary.data, "").replace(canary.label, ""))])
-    ...
+    with Harness(secrets=known, **settings) as harness:
+        sinks = [*_logged(lambda: _left(harness, tools, calls, codec=codec)), *_kept(harness)]
+        steps = harness.steps
+    live = encode([step.to_dict() for step in steps])
+    secret_only = attrs.evolve(canary, data=_marker("data"), label=_marker("label"))
+    faults = canary.leaks(sinks) + secret_only.leaks([("a live step", live)])
+    if tool is None:
+        planted = (canary.data, canary.label)
+        faults += [f"{marker} is in no live step, where people look for it" for marker in planted if marker not in live]
+    else:
+        faults += [f"the tool did not run: {s.tool_result}" for s in steps if s.tool_executed is False]
+    if faults:
+        raise AssertionError("\n".join(faults))
+
+
+def _left(harness: Harness, tools: Sequence[Tool], calls: CompletionResponse, *, codec: Codec | None) -> Iterator[Sink]:
+    """Run, and yield what left the runs: events, requests, results, exceptions."""
+    with harness.stream(replies=[calls, "done"], tools=tools) as stream:
+        for event in stream:
+            yield "the repr of an event", repr(event)
+    yield from _requests(harness, codec)
+    if len(tools) == 1:
+        return
+    with ThreadPoolExecutor(1) as thread:
+        run = harness.arun(replies=[calls, "done"], tools=tools)
+        yield "the repr of an outcome", repr(thread.submit(asyncio.run, run).result())
+    yield from _requests(harness, codec)
+    yield from _shown(harness.runtime.call(tools[0]))
+    try:
+        harness.run(replies=[calls, ServiceError("down")], tools=tools)
+    except ServiceError as error:
+        yield "an exception", "".join(traceback.format_exception(error))
+
+
+def _requests(harness: Harness, codec: Codec | None) -> Iterator[Sink]:
+    for request in harness.requests:
+        yield "a request", repr(request)
+        yield "a request", encode([message.to_wire() for message in request.messages])
+        yield "a request", encode([tool.to_wire() for tool in request.tools])
+        if codec is not None:
+            sent = codec.encode(request)
+            yield "the bytes of a request", f"{sent.url} {sent.headers} {sent.body.decode(errors='replace')}"
+
+
+def _shown(result: ToolResult) -> Iterator[Sink]:
+    yield "the repr of a result", repr(result)
+    for form in (str, format):
+        try:
+            yield f"{form.__name__}() of a result", form(result)
+        except TypeError:
+            continue
+
+
+def _kept(harness: Harness) -> Iterator[Sink]:
+    """Yield what stays behind: checkpoints, ends, and the steps as a log might print them."""
+    for state in (*harness.checkpoints.states, *harness.recorder.ends):
+        yield "a stored state", encode(state.to_json())
+        yield "the repr of a state", repr(state)
+    for step in harness.steps:
+        yield "the repr of a step", repr(step)
+
+
+def _logged(run: Callable[[], Iterable[Sink]]) -> list[Sink]:
+    """Return the sinks of `run`, and what was logged meanwhile at any level."""
+    found: list[Sink] = []
+
+    class Handler(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            found.append(("the log", self.format(record)))
+
+    root, handler = logging.getLogger(), Handler()
+    level = root.level
+    root.addHandler(handler)
+    root.setLevel(logging.DEBUG)
+    try:
+        return [*run(), *found]
+    finally:
+        root.setLevel(level)
+        root.removeHandler(handler)

@@ -72,7 +72,7 @@ class ToolContract:
     tool: Tool
     examples: Sequence[Arguments] = ()
     deps: Any = None
-    secrets: Mapping[str, str] = {}  # noqa: RUF012  # never changed
+    secrets: Mapping[str, str] = {}
     actor: Actor | None = None
     executes: bool | None = None
     generated: int = 50

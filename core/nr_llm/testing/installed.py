@@ -13,7 +13,7 @@ from nr_llm.tools import Tool
 
 def installed_tools(distribution: str, *, settings: Mapping[str, object] | None = None) -> tuple[Tool, ...]:
     """
-    Return the tools of an installed distribution: ``@pytest.mark.parametrize("tool", installed_tools("acme-dice"))``.
+    Return the tools of an installed distribution, to parametrize a test of one's own.
 
     Args:
         distribution: Its name, as pip knows it.

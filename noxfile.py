@@ -126,7 +126,7 @@ def oracles(session: nox.Session) -> None:
     """Hold the requests that our codecs encode against the request types of the official SDKs."""
     install(session, "-e", ".", "-e", "plugins/openai", "hypothesis", "pytest")
     session.install("-r", str(shared_folder(session) / "oracles" / "requirements.txt"))
-    session.run("pytest", "tests/plugins/openai", *session.posargs)
+    session.run("pytest", "tests/corpus", "tests/plugins/openai", *session.posargs)
 
 
 @nox.session(default=False)

@@ -5,21 +5,13 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Sequence
-from typing import Any, Final
+from typing import Any
 
 import click
 
 from nr_llm_cli import render
 from nr_llm_cli.screen import Cleaner, visible
 from nr_llm_cli.waiting import Waiting
-
-PLAIN_TERMINALS: Final = frozenset({"dumb", "unknown"})
-"""Values of TERM whose terminals know no colours and no cursor."""
-
-
-def wants_colour(environ: dict[str, str] | os._Environ[str]) -> bool:
-    """Return whether the environment lets a terminal have colours; see https://no-color.org."""
-    return not environ.get("NO_COLOR") and environ.get("TERM") not in PLAIN_TERMINALS
 
 
 class Console:

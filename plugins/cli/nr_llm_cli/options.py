@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeVar
 
 import attrs
@@ -11,6 +11,19 @@ import click
 
 _META: Final = "nr_llm_cli.globals"
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
+
+
+PLAIN_TERMINALS: Final = frozenset({"dumb", "unknown"})
+"""Values of TERM whose terminals know no colours and no cursor."""
+
+
+def wants_colour(environ: Mapping[str, str]) -> bool:
+    """Return whether the environment lets a terminal have colours; see https://no-color.org."""
+    return not environ.get("NO_COLOR") and environ.get("TERM") not in PLAIN_TERMINALS
+
+
+def _colour() -> bool:
+    return wants_colour(os.environ)
 
 
 def _debug() -> bool:
@@ -29,7 +42,7 @@ class Globals:
         allow: Distributions that may load, or empty for all that the configuration lets.
     """
 
-    colour: bool = True
+    colour: bool = attrs.field(factory=_colour)
     debug: bool = attrs.field(factory=_debug)
     plugins: bool = True
     allow: tuple[str, ...] = ()

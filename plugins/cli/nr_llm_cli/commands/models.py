@@ -31,9 +31,9 @@ models = LazyGroup(
 @click.pass_context
 def list_models(context: click.Context, provider: str | None, *, as_json: bool) -> int:
     """
-    List the models that providers know of; nobody is asked over the network.
+    List the models that providers know of.
 
-    PROVIDER lists those of one provider.
+    Nobody is asked over the network.  PROVIDER lists those of one provider.
     """
     from nr_llm_cli.listing import show
     from nr_llm_cli.session import host_of

@@ -51,9 +51,9 @@ def list_plugins(context: click.Context, *, load: bool, as_json: bool) -> int:
 @click.pass_context
 def doctor(context: click.Context, *, strict: bool, as_json: bool) -> int:
     """
-    Load all plugins and say what is wrong with them, why, and what to do.
+    Load all plugins and say what is wrong with them.
 
-    The exit code is 8 if something is wrong.
+    Each finding has its reason and what to do.  The exit code is 8 if something is wrong.
     """
     from nr_llm_cli.failures import Failure, Stop
     from nr_llm_cli.session import host_of

@@ -27,7 +27,7 @@ providers = LazyGroup(
 @global_options()
 @click.pass_context
 def list_providers(context: click.Context, *, as_json: bool) -> int:
-    """List who offers models, and whether a conversation with them stays on this machine."""
+    """List who offers models."""
     from nr_llm_cli.listing import show
     from nr_llm_cli.session import host_of
 

@@ -88,9 +88,10 @@ def show_tool(context: click.Context, name: str, *, files: tuple[Path, ...], as_
 @click.pass_context
 def call_tool(context: click.Context, /, name: str, *, files: tuple[Path, ...], **options: Any) -> int:
     """
-    Call a tool as a run would, without a model: arguments are checked, the result is bounded.
+    Call a tool as a run would, without a model.
 
-    NAME is a tool's name or PLUGIN:TOOL.  The exit code is 5 if the result is an error.
+    Arguments are checked and the result is bounded.  NAME is a tool's name or PLUGIN:TOOL.  The exit code is 5 if the
+    result is an error.
     """
     from nr_llm_cli.session import opened
 

@@ -1,0 +1,122 @@
+"""`nr-llm chat`: question after question, from a pipe or a person."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from click.testing import Result
+
+from tests.plugins.cli.shell import invoke, on_terminal, plugin_file
+
+COUNTS = 'lambda r: f"{r.messages[-1].content}: {len(r.messages)} messages"'
+WAITS = '''
+@tool
+def wait(context: ToolContext) -> str:
+    """Wait."""
+    context.progress("waiting")
+    context.cancelled.wait()
+    return "done"
+'''
+
+
+def chat(path: Path, lines: str, *arguments: str) -> Result:
+    """Hold a conversation from a pipe."""
+    return invoke("chat", "-m", "scripted:", "--plugin", path, *arguments, stdin=lines)
+
+
+def test_a_conversation_is_kept(tmp_path: Path) -> None:
+    """Each question comes with all that was said before; answers alone are on stdout; blank lines ask nothing."""
+    result = chat(plugin_file(tmp_path, COUNTS), "one\n\ntwo\n")
+
+    assert result.exit_code == 0
+    assert result.stdout == "one: 1 messages\ntwo: 3 messages\n"
+    assert result.stderr.count("Model scripted:script") == 1
+
+
+def test_an_instruction_is_given_once(tmp_path: Path) -> None:
+    """`-s` stands in front of the whole conversation."""
+    assert chat(plugin_file(tmp_path, COUNTS), "one\ntwo\n", "-q", "-s", "Be kind.").output == (
+        "one: 2 messages\ntwo: 4 messages\n"
+    )
+
+
+def test_commands_are_no_questions(tmp_path: Path) -> None:
+    """/tools lists the tools on offer, /new forgets, /help and unknown ones list the commands, /exit leaves."""
+    result = chat(plugin_file(tmp_path, COUNTS), "one\n/tools\n/new\n/help\n/nope\ntwo\n/exit\nthree\n")
+
+    assert result.stdout == "one: 1 messages\ntwo: 1 messages\n"
+    assert "add\n" in result.stderr
+    assert "There is no command '/nope'; there are:\n" in result.stderr
+    assert result.stderr.count("/exit    leave") == 2
+
+
+def test_no_tools_are_listed_as_none(tmp_path: Path) -> None:
+    """A conversation without tools says so."""
+    assert "none\n" in chat(plugin_file(tmp_path, COUNTS), "/tools\n", "-T", "none").stderr
+
+
+@pytest.mark.parametrize(
+    ("replies", "arguments", "code"),
+    [
+        ('ServiceError("broke")', (), 4),
+        ('calling(("erase", {"path": "x"}))', ("-T", "erase"), 7),
+        ('calling(("add", {"a": 1, "b": 2}))', ("--max-rounds", "1"), 6),
+    ],
+)
+def test_a_pipe_stops_at_the_first_failure(replies: str, arguments: tuple[str, ...], code: int, tmp_path: Path) -> None:
+    """Nobody is there to decide what to do, so the code says how it ended."""
+    result = chat(plugin_file(tmp_path, replies), "one\ntwo\n", *arguments)
+
+    assert result.exit_code == code
+    assert result.stderr.count("Error: ") == 1
+
+
+def test_an_unknown_model_is_told_before_the_first_question(tmp_path: Path) -> None:
+    """One does not type a question in vain."""
+    result = invoke("chat", "-m", "nobody:", "--plugin", plugin_file(tmp_path, COUNTS), stdin="")
+
+    assert result.exit_code == 3
+
+
+def test_a_person_talks(tmp_path: Path) -> None:
+    """On a terminal there is a prompt, failures do not end the conversation, Ctrl-D does."""
+    replies = f'{COUNTS}, ServiceError("broke"), calling(("erase", {{"path": "x"}})), {COUNTS}'
+    keys = [
+        ("> ", b"one\n"),
+        ("> ", b"two\n"),
+        ("broke", b""),
+        ("> ", b"three\n"),
+        ("approve erase", b""),
+        ("> ", b"four\n"),
+        ("four: 3 messages", b""),
+        ("> ", b"\x04"),
+    ]
+    path = plugin_file(tmp_path, replies)
+    text, code = on_terminal("chat", "-m", "scripted:", "--plugin", path, "-T", "erase", keys=keys)
+
+    assert code == 0
+    assert "one: 1 messages" in text
+    assert "Error: broke" in text
+    assert "four: 3 messages" in text
+
+
+def test_ctrl_c_stops_an_answer_and_not_the_conversation(tmp_path: Path) -> None:
+    """The interrupted turn stays in the conversation, its call answered; at the prompt Ctrl-C only drops the line."""
+    replies = f'calling(("wait", {{}})), {COUNTS}'
+    keys = [
+        ("> ", b"one\n"),
+        ("wait: waiting", b"\x03"),
+        ("Interrupted", b""),
+        ("> ", b"half a line\x03"),
+        ("/exit or Ctrl-D leaves.", b""),
+        ("> ", b"two\n"),
+        ("two: 4 messages", b""),
+        ("> ", b"/exit\n"),
+    ]
+    path = plugin_file(tmp_path, replies, more=WAITS)
+    text, code = on_terminal("chat", "-v", "-m", "scripted:", "--plugin", path, keys=keys)
+
+    assert code == 0
+    assert "Interrupted after 1 round and 1 call, 1 of them failed or interrupted" in text
+    assert "two: 4 messages" in text

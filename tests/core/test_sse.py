@@ -92,6 +92,20 @@ def test_events_are_the_same_however_the_bytes_are_cut(data: bytes, cuts: list[i
     assert slow_events(data) == events_of(*pieces_of(data, cuts))
 
 
+WHOLE = st.sampled_from(
+    [
+        b"data: 1\n\n", b"data: 2\r\n\r\n", b"data: 3\n", b"\n", b"\r", b"event: x\n", b": c\n\n", b"data: \xff\n\n",
+        b"data: a\rb\n\n", b"data: \n\n", b"data: 1\n\n\n", b"data: 1\ndata: 2\n\n", codecs.BOM_UTF8 + b"data: 1\n\n",
+    ]
+)  # fmt: skip
+
+
+@given(st.lists(WHOLE, max_size=8))
+def test_events_that_come_one_by_one_are_those_that_come_together(pieces: list[bytes]) -> None:
+    """Pieces that look like whole events are read in the light of what came before."""
+    assert events_of(*pieces) == slow_events(b"".join(pieces))
+
+
 @given(STREAMS)
 def test_events_are_the_same_byte_by_byte(data: bytes) -> None:
     """One byte at a time gives the same events as all at once."""

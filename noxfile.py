@@ -213,7 +213,7 @@ def build_members(session: nox.Session, *folders: str) -> list[str]:
 
 def clean_environment(session: nox.Session) -> str:
     """Make an empty environment with the standard library's venv and return the path of its Python."""
-    folder = Path(session.create_tmp()) / "clean"
+    folder = Path(session.create_tmp()).resolve() / "clean"
     session.run("python", "-m", "venv", "--clear", str(folder))
     return str(folder / ("Scripts" if os.name == "nt" else "bin") / "python")
 

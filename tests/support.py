@@ -12,7 +12,8 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 def shared_folder() -> Path:
-    """Return the folder of recorded traffic, request checkers and benchmarks, or skip the test.
+    """
+    Return the folder of recorded traffic, request checkers and benchmarks, or skip the test.
 
     It is the folder that the variable ``NR_LLM_SHARED`` names, else the folder ``shared`` beside the checkout.
 

@@ -91,6 +91,7 @@ def assert_no_leak(
     *,
     secrets: Iterable[str] = (),
     codec: Codec | None = None,
+    canary: Canary | None = None,
     **settings: Any,
 ) -> None:
     """
@@ -104,12 +105,13 @@ def assert_no_leak(
         arguments: Its arguments.
         secrets: Aliases of the secrets it asks for.
         codec: Encodes each request; the bytes are searched too.
+        canary: The markers, where a test plants them in further places.
         **settings: Further arguments of `Runtime`, such as `middleware`.
 
     Raises:
         AssertionError: A marker was found, or one did not reach the live steps; the text says where.
     """
-    canary = Canary()
+    canary = canary or Canary()
     tools = canary.tools if tool is None else (attrs.evolve(tool, approval=False),)
     calls = calling(*((each.name, dict(arguments or {})) for each in tools))
     known = dict.fromkeys((*secrets, ALIAS), canary.secret)

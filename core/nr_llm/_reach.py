@@ -26,6 +26,7 @@ class Target:
         shown: What to show in errors and logs: no user, password, query or fragment.
         origin: Scheme, host and port: what a connection belongs to.
         host: Host name or address.
+        port: Port, where the address names one.
         secure: Whether TLS is used.
         basic: Value of the `Authorization` header that a user name in the address asks for, or None.
     """
@@ -34,6 +35,7 @@ class Target:
     shown: str
     origin: str
     host: str
+    port: int | None
     secure: bool
     basic: str | None = attrs.field(repr=False)
 
@@ -59,6 +61,7 @@ def target(url: str) -> Target:
         shown=urlunsplit((parts.scheme, place, parts.path, "", "")),
         origin=f"{parts.scheme}://{host}:{port}",
         host=host,
+        port=port,
         secure=parts.scheme == "https",
         basic=_basic(parts.username, parts.password),
     )
@@ -101,7 +104,9 @@ def proxy_for(place: Target) -> str | None:
     """
     from urllib.request import getproxies, proxy_bypass
 
-    if loopback(place.host) or proxy_bypass(place.host):
+    # NO_PROXY may name a port too; an address with colons of its own cannot carry one there.
+    where = place.host if place.port is None or ":" in place.host else f"{place.host}:{place.port}"
+    if loopback(place.host) or proxy_bypass(where):
         return None
     proxies = getproxies()
     proxy = proxies.get("https" if place.secure else "http") or proxies.get("all")

@@ -106,6 +106,11 @@ def test_events_that_come_one_by_one_are_those_that_come_together(pieces: list[b
     assert events_of(*pieces) == slow_events(b"".join(pieces))
 
 
+def test_whole_events_in_a_row() -> None:
+    """As services send them: one to a piece."""
+    assert events_of(b"data: 1\n\n", b"data: 2\n\n", b"data: 3\n\n") == [Event("1"), Event("2"), Event("3")]
+
+
 @given(STREAMS)
 def test_events_are_the_same_byte_by_byte(data: bytes) -> None:
     """One byte at a time gives the same events as all at once."""

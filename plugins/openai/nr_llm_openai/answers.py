@@ -12,6 +12,7 @@ from nr_llm.requests import CompletionRequest
 from nr_llm.responses import CompletionResponse
 
 from nr_llm_openai.decode import CallParts, finish_of, tool_calls, usage_of
+from nr_llm_openai.encode import own_name
 
 
 @attrs.define(kw_only=True, eq=False)
@@ -55,7 +56,7 @@ def answer(parts: Parts, request: CompletionRequest, provider: str) -> Completio
     if parts.finish == "error":
         raise ServiceError("the service failed while it wrote the answer", provider=provider, retryable=True)
     calls = tool_calls(parts.calls, cut=parts.finish in ("length", "max_tokens", "model_length"))
-    calls = tuple(_without_strict_nulls(call, request) for call in calls)
+    calls = tuple(_as_offered(call, request) for call in calls)
     if not calls and request.tools and request.options.tool_choice not in (None, "auto", "none"):
         wanted = request.options.tool_choice
         raise MissingToolCallError(
@@ -78,11 +79,13 @@ def answer(parts: Parts, request: CompletionRequest, provider: str) -> Completio
     )
 
 
-def _without_strict_nulls(call: ToolCall, request: CompletionRequest) -> ToolCall:
-    """Take out the nulls that stand for optional arguments only because a strict schema has none."""
-    spec = next((tool for tool in request.tools if tool.name == call.name and tool.strict), None)
-    if spec is None or call.malformed is not None:
+def _as_offered(call: ToolCall, request: CompletionRequest) -> ToolCall:
+    """Return a call in our terms: its tool's own name, and no nulls that only a strict schema asked for."""
+    spec = next((tool for tool in request.tools if tool.name == call.name), None)
+    if spec is None:
+        return attrs.evolve(call, name=own_name(call.name, request.messages))
+    if not spec.strict or call.malformed is not None:
         return call
     from nr_llm._schema import drop_strict_nulls
 
-    return ToolCall(call.id, call.name, drop_strict_nulls(call.arguments, spec.parameters))
+    return attrs.evolve(call, arguments=drop_strict_nulls(call.arguments, spec.parameters))

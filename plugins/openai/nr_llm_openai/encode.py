@@ -230,6 +230,12 @@ def wire_name(name: str) -> str:
     return f"{re.sub(r'[^a-zA-Z0-9_-]', '_', name)[:55]}_{_digest(name)[:8]}"
 
 
+def own_name(name: str, messages: Sequence[ChatMessage]) -> str:
+    """Return the name in `messages` that services know as `name`: what a model repeats from history maps back."""
+    names = (call.name for message in messages for call in message.tool_calls or ())
+    return next((own for own in names if own != name and wire_name(own) == name), name)
+
+
 def wire_id(call_id: str, dialect: Dialect) -> str:
     """Return a call's id, or a digest in its place when it is too long; calls and their answers get the same."""
     if dialect.id_length is None or len(call_id) <= dialect.id_length:

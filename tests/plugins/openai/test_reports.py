@@ -679,12 +679,15 @@ class TestRequests:
         ],
     )
     def test_a_name_no_service_takes_is_replaced_in_history(self, name: str) -> None:
-        """What a model made up would make every later request fail."""
+        """What a model made up would make every later request fail; what it repeats maps back."""
         turn = ChatMessage.assistant_tool_calls([ToolCall("c", name, {}), ToolCall("d", name + "!", {})])
         history = asked(turn, ChatMessage.tool_result("c", "no"), ChatMessage.tool_result("d", "no"))
 
-        names = [call["function"]["name"] for call in body_of(history)["messages"][0]["tool_calls"]]
+        names = [sent["function"]["name"] for sent in body_of(history)["messages"][0]["tool_calls"]]
 
+        answer = read(whole({"tool_calls": [call("{}", name=sent) for sent in names]}), history)
+
+        assert [found.name for found in answer.tool_calls or ()] == [name, name + "!"]
         assert all(1 <= len(sent) <= 64 and sent.replace("_", "").replace("-", "").isascii() for sent in names)
         assert len(set(names)) == 2
 

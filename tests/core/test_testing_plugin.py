@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import nr_llm._entrypoints  # noqa: F401 - pytester restores what importing the metadata backport changes for good
 import pytest
 
 pytest_plugins = ["pytester"]

@@ -26,7 +26,7 @@ MEMBERS = [".", *sorted(f"plugins/{path.parent.name}" for path in ROOT.glob("plu
 SOURCES = os.pathsep.join(str(ROOT / ("core" if member == "." else member)) for member in MEMBERS)
 CONSTRAINTS = ("-c", "constraints.txt")
 EVERYTHING = ("-r", "requirements.txt", "-r", "requirements-dev.txt")
-CORE = ("-e", ".", "coverage", "hypothesis", "pytest")
+CORE = ("-e", ".", "coverage", "httpx2", "hypothesis", "pytest")
 
 
 @nox.session(python=PYTHONS)
@@ -82,6 +82,15 @@ def third_party(session: nox.Session) -> None:
 
 
 @nox.session
+def oracles(session: nox.Session) -> None:
+    """Hold the requests that our codecs encode against the request types of the official SDKs."""
+    requirements = shared_folder(session) / "oracles" / "requirements.txt"
+    install(session, "-e", ".", "-e", "plugins/openai", "hypothesis", "pytest")
+    session.install("-r", str(requirements))
+    session.run("pytest", "tests/corpus", "tests/plugins/openai", *session.posargs)
+
+
+@nox.session
 def lint(session: nox.Session) -> None:
     """Check style and form."""
     install(session, "ruff")
@@ -119,14 +128,6 @@ def coverage(session: nox.Session) -> None:
     session.run("coverage", "combine", "--quiet", env=coverage_file(session))
     session.run("coverage", "report", env=coverage_file(session))
     session.run("coverage", "report", "--include=core/*", "--fail-under=100", env=coverage_file(session))
-
-
-@nox.session(default=False)
-def oracles(session: nox.Session) -> None:
-    """Hold the requests that our codecs encode against the request types of the official SDKs."""
-    install(session, "-e", ".", "-e", "plugins/openai", "hypothesis", "pytest")
-    session.install("-r", str(shared_folder(session) / "oracles" / "requirements.txt"))
-    session.run("pytest", "tests/corpus", "tests/plugins/openai", *session.posargs)
 
 
 @nox.session(default=False)

@@ -8,7 +8,7 @@ import random
 import time
 from collections import deque
 from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
-from contextlib import aclosing, suppress
+from contextlib import AsyncExitStack, aclosing, suppress
 from functools import partial
 from typing import Any, TypeAlias, TypeVar, cast
 
@@ -76,6 +76,7 @@ class AsyncPerformer:
         self.desk = desk
         self._transport = transport
         self._memo = Memo()
+        self._drains: set[asyncio.Task[None]] = set()  # a loop keeps no task alive by itself
 
     async def complete(self, request: CompletionRequest) -> AsyncGenerator[Event | Answer[CompletionResponse], None]:
         """Ask the model once, yielding deltas when the answer is streamed."""
@@ -133,13 +134,20 @@ class AsyncPerformer:
         yield codec.decode(reply, request)
 
     async def _stream(self, codec: Codec, request: CompletionRequest) -> Pieces:
-        async with await self._transport.stream(codec.encode(request, self._memo)) as reply:
+        async with AsyncExitStack() as closing_reply:
+            stream = await self._transport.stream(codec.encode(request, self._memo))
+            reply = await closing_reply.enter_async_context(stream)
             if not 200 <= reply.status < 300:
                 raise codec.error(await reply.aread())
             decoder = codec.decoder(request)
             async for data in reply:
                 for delta in decoder.feed(data):
                     yield delta
+                if decoder.done:
+                    closing_reply.pop_all()
+                    self._drains.add(drain := asyncio.create_task(reply.adrain()))
+                    drain.add_done_callback(self._drains.discard)
+                    break
             yield decoder.finish()
 
     async def invoke(

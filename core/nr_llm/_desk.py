@@ -20,7 +20,7 @@ from nr_llm._turns import past_invocations
 from nr_llm.actors import Actor
 from nr_llm.cancellation import Cancellation
 from nr_llm.effects import CallOutcome
-from nr_llm.errors import ProviderError, RunCancelledError, StoreError
+from nr_llm.errors import ProviderError, RunCancelledError, StoreError, StreamInterruptedError
 from nr_llm.events import Delta, TextDelta
 from nr_llm.limits import Limits
 from nr_llm.providers import Provider
@@ -173,13 +173,13 @@ class Delivery:
     def __init__(self, request: CompletionRequest) -> None:
         self._stages: list[TextStage] = [make() for make in request.stages]
         self._pieces: list[str] = []
-        self._streamed = False
+        self._received = 0
         self.delivered = False
 
     def feed(self, delta: Delta) -> Delta | None:
         """Return what may leave of `delta`, or None when it is held back."""
         if isinstance(delta, TextDelta):
-            self._streamed = True
+            self._received += len(delta.text)
             return self._text(self._through(delta.text, 0))
         self.delivered = True
         return delta
@@ -197,10 +197,8 @@ class Delivery:
         return text
 
     def rest(self, reply: CompletionResponse) -> TextDelta | None:
-        """Return the text still to leave when `reply` is complete: all of it, if nothing was streamed."""
-        text = ""
-        if not self._streamed:
-            text = self._through(reply.content, 0)
+        """Return the text still to leave when `reply` is complete: what of it was not streamed."""
+        text = self._through(reply.content[self._received :], 0)
         for i, stage in enumerate(self._stages):
             text += self._through(stage.finish(), i + 1)
         return self._text(text)
@@ -210,6 +208,8 @@ class Delivery:
         return attrs.evolve(reply, content="".join(self._pieces)) if self._stages else reply
 
     def blame(self, error: Exception) -> None:
-        """Mark `error` if a part of the reply had left already."""
+        """Mark `error` if a part of the reply had left already, and note that part."""
         if isinstance(error, ProviderError):
             error.delivered = error.delivered or self.delivered
+        if isinstance(error, StreamInterruptedError):
+            error.partial = error.partial or "".join(self._pieces)

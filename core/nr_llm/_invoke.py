@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import Awaitable, Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from nr_llm._aperform import AsyncPerformer
 from nr_llm._calls import Job
 from nr_llm._desk import Desk
 from nr_llm._observers import Observers, RunInfo
@@ -22,6 +20,9 @@ from nr_llm.results import ToolResult
 from nr_llm.state import PendingCall, RunState
 from nr_llm.toolbox import Toolbox
 from nr_llm.tools import Tool
+
+if TYPE_CHECKING:
+    from nr_llm._aperform import AsyncPerformer
 
 
 def invoke(
@@ -64,6 +65,8 @@ async def ainvoke(
     cancel: Cancellation | None = None,
 ) -> ToolResult:
     """Run one call as a run would; the asynchronous twin of `invoke`."""
+    from nr_llm._aperform import AsyncPerformer
+
     return await acall_one(AsyncPerformer(_desk(tools, limits, actor, deps, cancel)), call)
 
 
@@ -102,6 +105,7 @@ def _desk(
 
 def _await_here(awaitable: Awaitable[Any], job: Job) -> Any:
     """Await what an async tool returned, in the worker thread that called it."""
+    import asyncio
 
     async def main() -> Any:
         loop, task = asyncio.get_running_loop(), asyncio.current_task()

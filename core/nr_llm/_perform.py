@@ -7,7 +7,7 @@ import queue
 import random
 import time
 from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import closing
+from contextlib import ExitStack, closing
 from functools import partial
 from typing import Any, Generic, TypeAlias, TypeVar, cast
 
@@ -96,12 +96,17 @@ class Performer:
         yield codec.decode(reply, request)
 
     def _stream(self, codec: Codec, request: CompletionRequest) -> Pieces:
-        with self._transport.stream(codec.encode(request, self._memo)) as reply:
+        with ExitStack() as closing_reply:
+            reply = closing_reply.enter_context(self._transport.stream(codec.encode(request, self._memo)))
             if not 200 <= reply.status < 300:
                 raise codec.error(reply.read())
             decoder = codec.decoder(request)
             for data in reply:
                 yield from decoder.feed(data)
+                if decoder.done:
+                    closing_reply.pop_all()
+                    self.desk.threads.start(reply.drain)
+                    break
             yield decoder.finish()
 
     def invoke(self, calls: Sequence[PendingCall]) -> Iterator[Event | Answer[tuple[CallOutcome, ...]]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator, Mapping
+from contextlib import suppress
 from typing import Any, Self
 
 import attrs
@@ -10,6 +11,12 @@ import attrs
 from nr_llm._explain import explained
 from nr_llm._reach import Target
 from nr_llm.providers import HttpReply, TransportOptions
+
+DRAINED = 16
+"""Pieces read after a reply is complete; more would be no end but something new."""
+
+DRAIN_SECONDS = 5.0
+"""Seconds the end of a complete reply is waited for in an event loop."""
 
 
 @attrs.frozen(eq=False)
@@ -48,6 +55,16 @@ class HttpStream:
         """
         with self:
             return HttpReply(self.status, self.headers, b"".join(self))
+
+    def drain(self) -> None:
+        """
+        Read what little is left, so that the connection can serve again, and close; for a reply that is complete.
+
+        It may block until the service ends the reply, so call it where nobody waits.
+        """
+        with suppress(Exception), self:
+            for _ in zip(range(DRAINED), self._pieces, strict=False):
+                pass
 
     def close(self) -> None:
         """Give the connection back, or end it if the body was not read to its end."""
@@ -91,6 +108,18 @@ class AsyncHttpStream:
         """
         async with self:
             return HttpReply(self.status, self.headers, b"".join([piece async for piece in self]))
+
+    async def adrain(self) -> None:
+        """Read what little is left, and close; the asynchronous twin of `HttpStream.drain`."""
+        import asyncio
+
+        with suppress(Exception):
+            async with self, asyncio.timeout(DRAIN_SECONDS):
+                left = DRAINED
+                async for _ in self._pieces:
+                    left -= 1
+                    if not left:
+                        break
 
     async def aclose(self) -> None:
         """Give the connection back, or end it if the body was not read to its end."""

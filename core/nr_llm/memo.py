@@ -53,16 +53,17 @@ class Memo:
     def messages(self, messages: Sequence[ChatMessage], segments: Segments) -> bytes:
         """Return the messages as JSON elements joined by commas, encoding only what is new."""
         self._rewind(messages)
-        start = self._marks[-1][0]
         tail = b""
-        for segment in segments(messages, start):
-            if not segment.closed:
-                tail = _joined(tail, segment.data)
-                continue
-            assert not tail, "a closed segment follows an open one"
-            self._append(segment.data)
-            self._marks.append((segment.end, len(self._buffer)))
-        self._seen = tuple(messages)
+        try:
+            for segment in segments(messages, self._marks[-1][0]):
+                if not segment.closed:
+                    tail = _joined(tail, segment.data)
+                    continue
+                assert not tail, "a closed segment follows an open one"
+                self._append(segment.data)
+                self._marks.append((segment.end, len(self._buffer)))
+        finally:  # what was marked is of these messages, also when a later one could not be encoded
+            self._seen = tuple(messages)
         return _joined(bytes(self._buffer), tail)
 
     def _append(self, data: bytes) -> None:

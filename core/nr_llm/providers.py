@@ -83,7 +83,14 @@ class Model:
 
 
 class StreamDecoder(Protocol):
-    """Bytes of a streamed answer in, deltas out; the same however the bytes are cut."""
+    """
+    Bytes of a streamed answer in, deltas out; the same however the bytes are cut.
+
+    Attributes:
+        done: Whether the service has said that nothing follows; reading on might wait for ever.
+    """
+
+    done: bool
 
     def feed(self, data: bytes) -> Sequence[Delta]:
         """

@@ -5,16 +5,13 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import TracebackType
-from typing import Any, Self, Unpack
+from typing import TYPE_CHECKING, Any, Self, Unpack
 
-from nr_llm._adrive import aevents, aperformed
-from nr_llm._aperform import AsyncPerformer
-from nr_llm._assembly import Assembly, ResumeSettings, RunSettings, Verdicts
+from nr_llm._assembly import Assembly, ResumeSettings, RunSettings, Setting, Verdicts
 from nr_llm._choice import Source, ToolChoice
 from nr_llm._desk import Desk, Store
 from nr_llm._drive import Ended, drained, events, performed
 from nr_llm._invoke import acall_one, call_one
-from nr_llm._loop_thread import LoopThread
 from nr_llm._observers import ObserverFactory
 from nr_llm._perform import Performer
 from nr_llm.actors import Actor
@@ -32,6 +29,11 @@ from nr_llm.state import RunState
 from nr_llm.streams import AsyncRunStream, RunStream
 from nr_llm.toolbox import Toolbox
 from nr_llm.tools import Tool
+
+if TYPE_CHECKING:
+    from nr_llm._aperform import AsyncPerformer
+    from nr_llm._calls import Job
+    from nr_llm._loop_thread import LoopThread
 
 
 class Runtime:
@@ -93,7 +95,7 @@ class Runtime:
         self._clients = (http, async_http)
         self._transports: dict[tuple[str, bool], Any] = {}
         self._lock = threading.Lock()
-        self._loop = LoopThread()
+        self._loop: LoopThread | None = None
 
     # -- runs ---------------------------------------------------------------------------------------------------
 
@@ -117,7 +119,7 @@ class Runtime:
     async def arun(self, prompt: Prompt, **settings: Unpack[RunSettings]) -> Outcome:
         """Run a conversation to its end; the asynchronous twin of `run`."""
         setting = self._assembly.new(prompt, streamed=False, **settings)
-        return await _adrained(AsyncRunStream(aevents(setting.flow, self._aperformer(setting.desk)), setting.desk))
+        return await _adrained(self._astream(setting))
 
     def stream(self, prompt: Prompt, **settings: Unpack[RunSettings]) -> RunStream:
         """
@@ -135,7 +137,7 @@ class Runtime:
     def astream(self, prompt: Prompt, **settings: Unpack[RunSettings]) -> AsyncRunStream:
         """Run a conversation and watch it; the asynchronous twin of `stream`."""
         setting = self._assembly.new(prompt, streamed=True, **settings)
-        return AsyncRunStream(aevents(setting.flow, self._aperformer(setting.desk)), setting.desk)
+        return self._astream(setting)
 
     def resume(
         self, suspended: Suspended | RunState, verdicts: Verdicts, **settings: Unpack[ResumeSettings]
@@ -156,7 +158,7 @@ class Runtime:
     ) -> Outcome:
         """Go on with a suspended run; the asynchronous twin of `resume`."""
         setting = self._assembly.again(suspended, verdicts, **settings)
-        return await _adrained(AsyncRunStream(aevents(setting.flow, self._aperformer(setting.desk)), setting.desk))
+        return await _adrained(self._astream(setting))
 
     # -- one step at a time -------------------------------------------------------------------------------------
 
@@ -193,6 +195,8 @@ class Runtime:
     ) -> CompletionResponse:
         """Ask a model once; the asynchronous twin of `complete`."""
         flow, desk = self._assembly.single_completion(prompt, model=model, tools=tools, options=options)
+        from nr_llm._adrive import aperformed
+
         async for item in aperformed(flow, self._aperformer(desk)):
             if isinstance(item, Ended):
                 return item.value
@@ -256,7 +260,8 @@ class Runtime:
         for (_, is_async), transport in transports.items():
             if not is_async:  # an async one belongs to an event loop and is closed with it
                 transport.close()
-        self._loop.close()
+        if self._loop is not None:
+            self._loop.close()
         if self._assembly.host is not None:
             self._assembly.host.close()
 
@@ -286,9 +291,28 @@ class Runtime:
     # -- the two colours ----------------------------------------------------------------------------------------
 
     def _performer(self, desk: Desk) -> Performer:
-        return Performer(desk, transport=self._transport(desk.provider, is_async=False), await_in_loop=self._loop.wait)
+        return Performer(
+            desk, transport=self._transport(desk.provider, is_async=False), await_in_loop=self._await_in_loop
+        )
+
+    def _await_in_loop(self, awaitable: Any, job: Job) -> Any:
+        """Await what an async tool of a blocking run returned; asyncio is imported when that first happens."""
+        with self._lock:
+            if self._loop is None:
+                from nr_llm._loop_thread import LoopThread
+
+                self._loop = LoopThread()
+            loop = self._loop
+        return loop.wait(awaitable, job)
+
+    def _astream(self, setting: Setting) -> AsyncRunStream:
+        from nr_llm._adrive import aevents
+
+        return AsyncRunStream(aevents(setting.flow, self._aperformer(setting.desk)), setting.desk)
 
     def _aperformer(self, desk: Desk) -> AsyncPerformer:
+        from nr_llm._aperform import AsyncPerformer
+
         return AsyncPerformer(desk, transport=self._transport(desk.provider, is_async=True))
 
     def _transport(self, provider: Provider | None, *, is_async: bool) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from nr_llm import ChatMessage, Role, ToolCall
@@ -70,6 +71,23 @@ def test_with_and_without_memo_the_bytes_are_equal(pool: list[ChatMessage], cuts
         history = tuple(pool[:cut]) + tuple(pool[cut + i % 2 :])
 
         assert encode_messages(history, segments, None) == memo.messages(history, segments)
+
+
+def test_a_message_that_cannot_be_encoded_leaves_a_memo_that_holds() -> None:
+    """After a failure half way, other messages in the same place are encoded as without a memo."""
+
+    def refusing(sequence: Sequence[ChatMessage], start: int) -> Iterator[Segment]:
+        for segment in plain(sequence, start):
+            if sequence[segment.end - 1].content == "bad":
+                raise ValueError("no")
+            yield segment
+
+    memo = Memo()
+    with pytest.raises(ValueError, match="no"):
+        memo.messages([ChatMessage.user(text) for text in ("a", "b", "bad")], refusing)
+    others = [ChatMessage.user(text) for text in ("c", "d", "e")]
+
+    assert encode_messages(others, plain, None) == memo.messages(others, plain)
 
 
 def test_once() -> None:

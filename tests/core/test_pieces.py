@@ -369,7 +369,6 @@ class TestThreads:
         for _ in range(300):
             assert done.acquire(timeout=5)
 
-
     def test_a_thread_that_was_counted_on_stays(self) -> None:
         """A thread that gives up waiting just as it is given work does the work."""
         threads, done = DaemonThreads(), threading.Event()

@@ -6,6 +6,8 @@ import asyncio
 import contextvars
 import functools
 import logging
+import subprocess
+import sys
 import threading
 import time
 from typing import Any
@@ -30,6 +32,7 @@ from nr_llm import (
     ServiceError,
     StepRecorded,
     StoreError,
+    StreamInterruptedError,
     Suspended,
     TerminationReason,
     TextDelta,
@@ -940,6 +943,30 @@ class TestRetry:
 
         assert (True, 1) == (caught.value.delivered, len(provider.requests))
 
+    def test_what_had_left_is_noted_on_the_error(self, colour: Any) -> None:
+        """An interrupted stream's error tells the text received until then."""
+        provider = ScriptedProvider()
+
+        def complete(request: Any, cancelled: Any) -> Any:
+            yield TextDelta("par")
+            yield TextDelta("tial")
+            raise StreamInterruptedError("cut")
+
+        provider.complete = complete  # type: ignore[method-assign]
+        with pytest.raises(StreamInterruptedError) as caught:
+            colour.stream(Runtime(providers=[provider], model="scripted:"))
+
+        assert ("partial", True) == (caught.value.partial, caught.value.delivered)
+
+    def test_text_that_came_with_the_end_only(self, colour: Any) -> None:
+        """What a reply holds beyond its deltas is emitted, so that joined deltas equal the content."""
+        provider = ScriptedProvider()
+        provider.complete = lambda request, cancelled: iter([TextDelta("a"), CompletionResponse(content="abc")])  # type: ignore[method-assign]
+        events: list[Event] = []
+        colour.stream(Runtime(providers=[provider], model="scripted:"), watch=events.append)
+
+        assert [TextDelta("a"), TextDelta("bc")] == [e for e in events if isinstance(e, TextDelta)]
+
     def test_a_wait_ends_when_the_run_is_cancelled(self, colour: Any) -> None:
         """A cancelled run does not sit out its back-off."""
         cancel = Cancellation()
@@ -955,6 +982,17 @@ class TestRetry:
 
 class TestColours:
     """What belongs to one colour."""
+
+    def test_a_blocking_run_imports_no_event_loop(self) -> None:
+        """Neither the Runtime nor a blocking run imports asyncio."""
+        code = (
+            "import sys; from nr_llm import Runtime; from nr_llm.testing import ScriptedProvider;"
+            "Runtime(providers=[ScriptedProvider('x')], model='scripted:').run('hi');"
+            "print('asyncio' in sys.modules, 'httpx' in sys.modules, 'pluggy' in sys.modules, 'cattrs' in sys.modules)"
+        )
+        done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+
+        assert "False False False False" == done.stdout.strip()
 
     def test_both_colours_leave_the_same_trace(self) -> None:
         """Steps of sync and async, streamed and not, are equal but for durations."""
@@ -1088,7 +1126,6 @@ class TestColours:
 
         asyncio.run(main())
 
-
     def test_a_performer_without_an_answer(self) -> None:
         """An effect that ends without an answer is a fault, not the end of the run."""
         from nr_llm._adrive import aevents
@@ -1109,7 +1146,7 @@ class TestColours:
 
         setting = own._assembly.new("hi", streamed=False)
         with pytest.raises(RuntimeError, match="without an answer"):
-            list(events(setting.flow, Silent(setting.desk, await_in_loop=own._loop.wait)))
+            list(events(setting.flow, Silent(setting.desk, await_in_loop=own._await_in_loop)))
 
         async def main() -> None:
             setting = own._assembly.new("hi", streamed=False)

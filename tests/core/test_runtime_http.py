@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -56,10 +57,16 @@ class LineDecoder:
     def __init__(self, codec: LineCodec) -> None:
         self._codec = codec
         self._text = ""
+        self.done = False
 
     def feed(self, data: bytes) -> list[TextDelta]:
-        self._text += data.decode()
-        return [TextDelta(data.decode().replace("\n", " "))] if not self._text.startswith("!") else []
+        self._text += data.decode().removesuffix("[END]")
+        self.done = data.endswith(b"[END]")
+        return (
+            [TextDelta(data.decode().removesuffix("[END]").replace("\n", " "))]
+            if not self._text.startswith("!")
+            else []
+        )
 
     def finish(self) -> CompletionResponse:
         reply = self._codec._response(self._text)
@@ -120,6 +127,46 @@ class TestHttpRuns:
 
         assert 500 == caught.value.status
         assert caught.value.state is not None
+
+
+@pytest.mark.parametrize("colour", COLOURS)
+@pytest.mark.parametrize("pieces", [3, 40])
+def test_nothing_is_waited_for_after_the_end(colour: Any, pieces: int) -> None:
+    """A stream that has said its last word ends the reply; what the service still sends is read aside."""
+    sent: list[int] = []
+
+    class Endless(httpx.SyncByteStream, httpx.AsyncByteStream):
+        def __iter__(self) -> Iterator[bytes]:
+            yield b"all done[END]"
+            for n in range(pieces):
+                sent.append(n)
+                yield b"more"
+
+        async def __aiter__(self) -> Any:
+            for piece in self:
+                yield piece
+
+        def close(self) -> None:
+            sent.append(-1)
+
+        async def aclose(self) -> None:
+            sent.append(-1)
+
+    transport = httpx.MockTransport(lambda request: httpx.Response(200, stream=Endless()))
+    own = Runtime(
+        providers=[LineProvider()],
+        model="lines:m",
+        http=httpx.Client(transport=transport),
+        async_http=httpx.AsyncClient(transport=transport),
+    )
+    stream = colour.stream(own)
+    for _ in range(500):
+        if -1 in sent:
+            break
+        time.sleep(0.01)
+
+    assert "all done" == stream.outcome.content
+    assert len(sent) <= 17
 
 
 def test_transports_are_kept_and_closed() -> None:

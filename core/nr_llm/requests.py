@@ -32,7 +32,8 @@ class CompletionRequest:
         messages: The conversation.
         tools: The tools on offer; empty for none.
         options: What the caller set.
-        stages: Makers of text filters; middleware appends, an inner one's filter runs first.
+        stages: Makers of text filters, in the order in which they see the text; middleware puts its own in front, so
+            that the filter of an inner layer runs before those of outer ones.
         stream: Whether the answer is streamed.
         run_id: The run this belongs to.
     """

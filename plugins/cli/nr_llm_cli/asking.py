@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import attrs
 import click
-from nr_llm.errors import ConfigurationError, UnknownNameError
+from nr_llm.errors import ConfigurationError, PluginError, UnknownNameError
 
 if TYPE_CHECKING:
     from nr_llm import PluginHost
@@ -151,19 +151,22 @@ def ways(asked: Asked) -> Iterator[None]:
     """Say to whoever named no model and has none which ways there are to one."""
     try:
         yield
-    except ConfigurationError as error:
-        if not asked.by_default or not _names_model(error):
+    except (ConfigurationError, PluginError) as error:
+        said = _without_model(error) if asked.by_default else None
+        if said is None:
             raise
-        missing = isinstance(error, UnknownNameError)
-        said = NOT_INSTALLED if missing else str(error).removesuffix(error.remedy).rstrip()
         told = ConfigurationError(said, remedy=WAYS)
         told.state = error.state
         raise told from error
 
 
-def _names_model(error: ConfigurationError) -> bool:
-    """Say whether the model is what is missing, as against a tool or a plugin's setting."""
-    return not isinstance(error, UnknownNameError) or error.kind in {"provider", "plugin", "model"}
+def _without_model(error: ConfigurationError | PluginError) -> str | None:
+    """Return why there is no embedded model, or None if something else is wrong."""
+    if isinstance(error, PluginError):
+        return str(error) if error.plugin == DEFAULT_MODEL.removesuffix(":") else None
+    if isinstance(error, UnknownNameError):
+        return NOT_INSTALLED if error.kind in {"provider", "plugin", "model"} else None
+    return str(error).removesuffix(error.remedy).rstrip()
 
 
 def pull(context: click.Context, host: PluginHost, reference: str) -> None:

@@ -25,7 +25,7 @@ def show(rows: Sequence[Mapping[str, Any]], *, columns: Sequence[str], as_json: 
         click.echo(document(list(rows)), color=False)
     elif rows:
         cells = [[_shown(row.get(name)) for name in columns] for row in rows]
-        click.echo("\n".join(table(columns, cells)), color=False)
+        click.echo("\n".join(table(columns, cells, most=None)), color=False)
     else:
         click.echo(empty, err=True)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import attrs
@@ -40,12 +41,14 @@ class Globals:
         debug: Whether errors show where they were raised.
         plugins: Whether installed plugins are used.
         allow: Distributions that may load, or empty for all that the configuration lets.
+        config: A configuration file of the user's own, or None.
     """
 
     colour: bool = attrs.field(factory=_colour)
     debug: bool = attrs.field(factory=_debug)
     plugins: bool = True
     allow: tuple[str, ...] = ()
+    config: Path | None = None
 
 
 def globals_of(context: click.Context | None = None) -> Globals:
@@ -81,6 +84,14 @@ def global_options(*, hidden: bool = True) -> Callable[[Decorated], Decorated]:
             metavar="DIST",
             help="Use only the plugins of this distribution (repeatable).",
             callback=_note("allow", tuple),
+            **kept,
+        ),
+        click.option(
+            "--config",
+            type=click.Path(exists=True, dir_okay=False, path_type=Path),
+            metavar="FILE",
+            help="Read the settings of plugins from this file.",
+            callback=_note("config", Path),
             **kept,
         ),
         click.option(

@@ -83,18 +83,20 @@ def more(rows: int, shown: int) -> str:
     return f"… {count(rows - shown, 'more row')}"
 
 
-def table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> list[str]:
+def table(columns: Sequence[str], rows: Sequence[Sequence[object]], *, most: int | None = CELL) -> list[str]:
     """
     Return an aligned table without borders, numbers to the right.
 
     Args:
         columns: The headings.
         rows: Cells, as many per row as there are columns.
+        most: Characters a cell may have, or None.
     """
-    content = [[_short(cell(value)) for value in row] for row in rows]
+    headings = [_short(one_line(name), most) for name in columns]
+    content = [[_short(cell(value), most) for value in row] for row in rows]
     right = [_numbers(column) for column in zip(*rows, strict=True)] or [False] * len(columns)
-    widths = [max(map(width, column)) for column in zip([_short(one_line(c)) for c in columns], *content, strict=True)]
-    lines = [[_short(one_line(name)) for name in columns], *content]
+    lines = [headings, *content]
+    widths = [max(map(width, column)) for column in zip(*lines, strict=True)]
     return ["  ".join(map(_padded, line, widths, right)).rstrip() for line in lines]
 
 
@@ -109,8 +111,8 @@ def _columns(character: str) -> int:
     return 2 if unicodedata.east_asian_width(character) in "WF" else 1
 
 
-def _short(text: str) -> str:
-    return text if len(text) <= CELL else text[: CELL - 1] + "…"
+def _short(text: str, most: int | None) -> str:
+    return text if most is None or len(text) <= most else text[: most - 1] + "…"
 
 
 def _numbers(column: Iterable[object]) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,10 +11,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from nr_llm_cli.options import globals_of
+from nr_llm_cli.options import Globals, globals_of
 
 if TYPE_CHECKING:
     from nr_llm import PluginHost
+    from nr_llm.config import PluginConfig
     from nr_llm.runtime import Runtime
 
 _HOST: Final = "nr_llm_cli.host"
@@ -39,12 +41,30 @@ def open_host(context: click.Context, files: Sequence[Path] = ()) -> PluginHost:
     from nr_llm import PluginHost
 
     said = globals_of(context)
-    modules = [module_of(path) for path in files]
-    host = PluginHost.discover(said.allow or None, plugins=modules) if said.plugins else PluginHost(modules)
+    modules, config = [module_of(path) for path in files], config_of(said)
+    if said.plugins:
+        host = PluginHost.discover(said.allow or None, plugins=modules, config=config)
+    else:
+        host = PluginHost(modules, config=config)
     for record in host.records():
         if record.distribution is None:
             host.require(record.name)
     return host
+
+
+def config_of(said: Globals) -> PluginConfig | None:
+    """
+    Return what the configuration file says: ``--config``, else ``NR_LLM_CONFIG``; both are the user's own words.
+
+    Raises:
+        ConfigurationError: It cannot be read.
+    """
+    path = said.config or os.environ.get("NR_LLM_CONFIG")
+    if not path:
+        return None
+    from nr_llm.config import read_config
+
+    return read_config(Path(path), trusted=True)
 
 
 def module_of(path: Path) -> ModuleType:

@@ -15,7 +15,6 @@ def install(
     *,
     name: str | None = None,
     requires: str = "nr-llm~=0.1.0",
-    version: str = "1.0",
 ) -> str:
     """
     Write a package with one plugin.
@@ -26,17 +25,21 @@ def install(
         source: The module's source.
         name: The plugin's name.
         requires: The range of hosts it needs.
-        version: Its version.
 
     Returns:
         The distribution's name.
     """
-    distribution = module.replace("_", "-")
     (folder / f"{module}.py").write_text(source, encoding="utf-8")
-    info = folder / f"{module}-{version}.dist-info"
+    return declare(folder, module, name=name, requires=requires)
+
+
+def declare(folder: Path, module: str, *, name: str | None = None, requires: str = "nr-llm~=0.1.0") -> str:
+    """Write the metadata alone, for a module that is there."""
+    distribution = module.replace("_", "-")
+    info = folder / f"{module}-1.0.dist-info"
     info.mkdir()
     needs = f"Requires-Dist: {requires}\n" if requires else ""
-    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {distribution}\nVersion: {version}\n{needs}\n")
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {distribution}\nVersion: 1.0\n{needs}\n")
     (info / "entry_points.txt").write_text(f"[nr_llm.tool]\n{name or module.removeprefix('nr_llm_')} = {module}\n")
     return distribution
 

@@ -105,7 +105,10 @@ def last_error(text: str) -> dict[str, Any]:
 
 
 def on_terminal(
-    *arguments: str | Path, keys: Sequence[tuple[str, bytes]] = (), env: Mapping[str, str] | None = None
+    *arguments: str | Path,
+    keys: Sequence[tuple[str, bytes]] = (),
+    env: Mapping[str, str] | None = None,
+    to: Path | None = None,
 ) -> tuple[str, int]:
     """
     Run the command with a terminal on all three streams.
@@ -114,6 +117,7 @@ def on_terminal(
         *arguments: The command line.
         keys: What to type, each after the text that has to appear first.
         env: Further variables.
+        to: A file for stdout, which is a terminal too unless it is given.
 
     Returns:
         All that appeared, and the exit code.
@@ -122,6 +126,8 @@ def on_terminal(
     waiting, seen, at = list(keys), "", 0
     process, terminal = pty.fork()
     if process == 0:
+        if to is not None:
+            os.dup2(os.open(to, os.O_WRONLY | os.O_CREAT), 1)
         os.execve(sys.executable, command(*arguments), variables)
     with contextlib.suppress(OSError):  # Linux: reading from a terminal whose programs have ended
         while select.select([terminal], [], [], 60)[0] and (data := os.read(terminal, 65536)):

@@ -101,6 +101,19 @@ def test_a_person_talks(tmp_path: Path) -> None:
     assert "four: 3 messages" in text
 
 
+def test_a_person_can_send_the_answers_elsewhere(tmp_path: Path) -> None:
+    """With stdout in a file the prompt is on the terminal all the same, and the file has answers alone."""
+    answers = tmp_path / "answers.txt"
+    keys = [("> ", b"one\n"), ("> ", b"/exit\n")]
+    text, code = on_terminal(
+        "chat", "-m", "scripted:", "--plugin", plugin_file(tmp_path, COUNTS), keys=keys, to=answers
+    )
+
+    assert code == 0
+    assert "one: 1 messages" not in text
+    assert answers.read_text(encoding="utf-8") == "one: 1 messages\n"
+
+
 def test_ctrl_c_stops_an_answer_and_not_the_conversation(tmp_path: Path) -> None:
     """The interrupted turn stays in the conversation, its call answered; at the prompt Ctrl-C only drops the line."""
     replies = f'calling(("wait", {{}})), {COUNTS}'

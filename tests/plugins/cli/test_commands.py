@@ -13,7 +13,7 @@ import pytest
 from nr_llm_cli.groups import LazyGroup
 from nr_llm_cli.root import COMMANDS, program
 
-from tests.plugins.cli.installed import install, on_path
+from tests.plugins.cli.installed import declare, install, on_path
 from tests.plugins.cli.shell import invoke, plugin_file
 
 ADDING = '''
@@ -161,6 +161,18 @@ def test_a_plugin_adds_groups(adding: dict[str, str]) -> None:
 def test_a_plugin_cannot_take_a_built_in_name(adding: dict[str, str]) -> None:
     """`run` stays `run`."""
     assert "stolen" not in invoke("run", "-h", env=adding).stdout
+
+
+def test_the_program_s_own_plugin_adds_nothing(
+    adding: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the command offers as a plugin is built in already."""
+    own = declare(on_path(tmp_path, monkeypatch), "nr_llm_cli", name="cli")
+    env = {"NR_LLM_PLUGINS": f"{own},{adding['NR_LLM_PLUGINS']}"}
+    rows = {row["name"]: row for row in json.loads(invoke("plugins", "list", "--load", "--json", env=env).stdout)}
+
+    assert rows["cli"]["commands"] == list(COMMANDS)
+    assert invoke("greet", env=env).exit_code == 3
 
 
 def test_the_program_s_help_loads_no_plugin(adding: dict[str, str]) -> None:

@@ -118,6 +118,51 @@ def test_no_plugins_uses_none(site: Path) -> None:
     assert "No plugin is installed" in result.stderr
 
 
+SETTINGS = '''
+import attrs
+from nr_llm import tool
+from nr_llm.hookspecs import hookimpl
+
+
+@attrs.frozen
+class Settings:
+    greeting: str = "hello"
+
+
+@hookimpl
+def nr_llm_tools(settings: Settings):
+    @tool
+    def greet() -> str:
+        """Greet."""
+        return settings.greeting
+
+    return [greet]
+'''
+
+
+def test_settings_come_from_a_file(site: Path) -> None:
+    """`--config` names it, before or after the command, else NR_LLM_CONFIG does."""
+    env = only(install(site, "nr_llm_cli_polite", SETTINGS))
+    one, two = site / "one.toml", site / "two.toml"
+    one.write_text('[plugins.cli_polite]\ngreeting = "one"\n', encoding="utf-8")
+    two.write_text('[plugins.cli_polite]\ngreeting = "two"\n', encoding="utf-8")
+    call = ("tools", "call", "greet")
+
+    assert invoke(*call, env=env).stdout == "hello\n"
+    assert invoke(*call, "--config", str(one), env=env).stdout == "one\n"
+    assert invoke(*call, env={**env, "NR_LLM_CONFIG": str(two)}).stdout == "two\n"
+    assert invoke("--config", str(one), *call, env={**env, "NR_LLM_CONFIG": str(two)}).stdout == "one\n"
+
+
+def test_a_file_that_is_no_configuration_is_an_error(site: Path) -> None:
+    """The error names the file."""
+    (site / "bad.toml").write_text("[plugins", encoding="utf-8")
+    result = invoke("tools", "list", "--config", str(site / "bad.toml"))
+
+    assert result.exit_code == 3
+    assert "bad.toml is no TOML file" in result.stderr
+
+
 def test_the_doctor_finds_nothing_wrong(site: Path) -> None:
     """Healthy plugins: code 0 and a word on stderr."""
     name = install(site, "nr_llm_cli_well", TOOL)

@@ -66,6 +66,15 @@ def test_ctrl_c_cancels_the_run(waiting: Path) -> None:
     assert "Traceback" not in err
 
 
+def test_ctrl_c_stops_a_model_that_thinks(tmp_path: Path) -> None:
+    """Nothing was done, and that is said."""
+    waits = 'lambda r: __import__("sys").stderr.write("waiting\\n") and __import__("time").sleep(3600)'
+    _, err, code = interrupted(plugin_file(tmp_path, waits, more=WAITS))
+
+    assert code == 130
+    assert err.splitlines()[-1] == "Error: Interrupted after 0 rounds and 0 calls; the run is cancelled."
+
+
 def test_ctrl_c_ends_the_events(waiting: Path) -> None:
     """The last event is `cancelled`; the envelope names the run."""
     out, err, code = interrupted(waiting, "--ndjson")

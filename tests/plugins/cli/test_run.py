@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.plugins.cli.installed import install, on_path
 from tests.plugins.cli.shell import ask, invoke, last_error, plugin_file
 
 
@@ -386,6 +387,18 @@ def test_an_embedded_model_that_cannot_run_tells_the_ways(tmp_path: Path) -> Non
     assert "Error: No weights here. Take one of three ways: " in result.stderr
 
 
+def test_an_embedded_model_that_may_not_load_tells_the_ways(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A plugin that is kept out, or broken, is no dead end."""
+    install(on_path(tmp_path, monkeypatch), "nr_llm_embedded", "raise RuntimeError", name="local")
+    denied = invoke("run", "hi", env={"NR_LLM_PLUGINS_DENY": "nr-llm-local"})
+    broken = invoke("run", "hi", env={"NR_LLM_PLUGINS": "nr-llm-embedded"})
+
+    assert (denied.exit_code, broken.exit_code) == (3, 3)
+    assert "denied" in denied.stderr
+    assert "Take one of three ways" in denied.stderr
+    assert "RuntimeError" in broken.stderr
+
+
 def test_other_mistakes_are_not_taken_for_a_missing_model(tmp_path: Path) -> None:
     """A wrong tool name is told as that, also when nobody named a model."""
     path = plugin_file(tmp_path, '"hi"', model='name="local"')
@@ -447,6 +460,23 @@ def test_debug_shows_where(tmp_path: Path) -> None:
     assert "Traceback" in invoke("--debug", *call).stderr
     assert "Traceback" in invoke(*call, "--debug").stderr
     assert "Traceback" in invoke(*call, env={"NR_LLM_DEBUG": "1"}).stderr
+
+
+def test_a_remark_of_the_library_is_one_line(tmp_path: Path) -> None:
+    """What is worth knowing and no failure is told, its controls visible."""
+    more = '''
+import logging
+
+@tool
+def odd() -> str:
+    """Odd."""
+    logging.getLogger("nr_llm.odd").warning("watch\\x1b[2J out\\nsecond")
+    return "odd"
+'''
+    text = ask(plugin_file(tmp_path, 'calling(("odd", {})), "done"', more=more)).stderr
+
+    assert "watch\\u001b[2J out\n" in text
+    assert "second" not in text
 
 
 def test_a_tools_exception_is_logged_for_those_who_debug(tmp_path: Path) -> None:

@@ -64,7 +64,7 @@ def doctor(context: click.Context, *, strict: bool, as_json: bool) -> int:
     bad = sum(finding.serious or strict for finding in findings)
     if bad:
         problems = "1 problem" if bad == 1 else f"{bad} problems"
-        raise Stop(Failure(Exit.PLUGIN, f"{problems} with plugins.", "What to do stands below each."))
+        raise Stop(Failure(Exit.PLUGIN, f"{problems} with plugins.", "What to do stands with each."))
     if not as_json:
         click.echo(f"{len(host.records())} plugins, no problems.", err=True)
     return 0

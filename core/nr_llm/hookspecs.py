@@ -74,14 +74,15 @@ def nr_llm_commands(settings: Any) -> Iterable[Any]:  # type: ignore[empty-body]
     """
     Return commands for the command line.
 
-    Called once: when the command line looks for a command it does not know itself, prints its help, or
-    examines all plugins.  Returning nothing means that there is no command.  It may raise, as `nr_llm_tools` may.
+    Called once: when the command line meets a word it does not know itself, prints the help of a group, or
+    examines all plugins; not for its own help, which loads no plugin.  Returning nothing means that there is no command.  It may raise, as `nr_llm_tools` may.
 
     Args:
         settings: As for `nr_llm_tools`.
 
     Returns:
-        `click.Command` objects with names of their own.
+        `click.Command` objects.  A name is a path below the program, such as ``models pull``: a command that joins the
+        group ``models``.
     """
 
 

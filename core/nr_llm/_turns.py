@@ -21,6 +21,8 @@ from nr_llm.tools import ToolEffect
 _REASONS = {
     FinishReason.LENGTH: TerminationReason.LENGTH,
     FinishReason.CONTENT_FILTER: TerminationReason.CONTENT_FILTER,
+    FinishReason.ERROR: TerminationReason.FAILED,
+    FinishReason.ERROR: TerminationReason.FAILED,
 }
 
 Batch = tuple[PendingCall, ...]

@@ -42,7 +42,7 @@ class Retry:
         """Return `inner` with retries."""
 
         def completer(request: CompletionRequest) -> Flow[CompletionResponse]:
-            attempt = 1
+            attempt, waited = 1, 0.0
             while True:
                 try:
                     reply = yield from inner(request)
@@ -52,9 +52,12 @@ class Retry:
                     if pause is None:
                         raise
                 else:
-                    return reply if attempt == 1 else attrs.evolve(reply, attempts=attempt)
+                    if attempt == 1:
+                        return reply
+                    return attrs.evolve(reply, attempts=attempt, elapsed=reply.elapsed + waited)
                 yield from ask(Wait(pause, jitter=pause / 4))
                 attempt += 1
+                waited += pause
 
         return completer
 

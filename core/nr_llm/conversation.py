@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
+import attrs
+
 from nr_llm.errors import InvalidValueError
 from nr_llm.messages import Attachment, ChatMessage, Role
 
@@ -35,7 +37,7 @@ def as_messages(
                 "attachments belong to a user message, and the last message is none", path="attachments"
             )
         last = messages[-1]
-        messages[-1] = ChatMessage.user(last.content, *last.attachments, *attached)
+        messages[-1] = attrs.evolve(last, attachments=(*last.attachments, *attached))
     if not messages:
         raise InvalidValueError("is empty; give at least one message", path="prompt")
     check_pairs(messages)

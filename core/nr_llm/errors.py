@@ -35,7 +35,7 @@ messages can be sent again.  Keys and passwords never appear in a message or an 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from nr_llm.state import RunState
@@ -53,6 +53,14 @@ class NrLlmError(Exception):
     """
 
     state: RunState | None = None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copy and pickle by the finished text and attributes: the constructors take the parts they are made of."""
+        return _rebuilt, (type(self), self.args), self.__dict__
+
+
+def _rebuilt(kind: type[NrLlmError], args: tuple[Any, ...]) -> NrLlmError:
+    return kind.__new__(kind, *args)
 
 
 class InvalidValueError(NrLlmError, ValueError):

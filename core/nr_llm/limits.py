@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import math
+
 import attrs
 
-from nr_llm.options import at_least, between
+from nr_llm.options import between, whole
 
 CONTENT_BYTES = 50_000
 """UTF-8 bytes a result's content may have, its marker included (the reference system's figure, ADR-108)."""
+
+LEAST_RESULT_BYTES = 256
+"""The smallest bound of a result's content: room for a sentence and the marker that says it was cut."""
 
 ARTIFACT_BYTES = 50_000
 """Bytes all artifacts of a call may have as compact UTF-8 JSON (ADR-108)."""
@@ -25,7 +30,7 @@ class Limits:
         calls: Calls of the whole run; None for no bound.
         remote_calls: Calls of tools marked remote (default 20, the reference system's).
         tokens: Tokens of the whole run, as the provider reports them; None for no bound.
-        seconds: Wall time of the whole run, checked between effects; None for no bound.
+        seconds: Time of the whole run in model calls and tools, checked between them; None for no bound.
         result_bytes: UTF-8 bytes of one result's content.
         argument_bytes: UTF-8 bytes of one call's arguments.
 
@@ -33,12 +38,12 @@ class Limits:
         InvalidValueError: A bound is out of its range.
     """
 
-    rounds: int = attrs.field(default=5, validator=at_least(0))
-    calls_per_turn: int = attrs.field(default=64, validator=at_least(1))
-    parallel_calls: int = attrs.field(default=8, validator=at_least(1))
-    calls: int | None = attrs.field(default=None, validator=at_least(0))
-    remote_calls: int = attrs.field(default=20, validator=at_least(0))
-    tokens: int | None = attrs.field(default=None, validator=at_least(0))
-    seconds: float | None = attrs.field(default=None, validator=at_least(0))
-    result_bytes: int = attrs.field(default=CONTENT_BYTES, validator=between(256, CONTENT_BYTES))
-    argument_bytes: int = attrs.field(default=200_000, validator=at_least(2))
+    rounds: int = attrs.field(default=5, validator=whole(0))
+    calls_per_turn: int = attrs.field(default=64, validator=whole(1))
+    parallel_calls: int = attrs.field(default=8, validator=whole(1))
+    calls: int | None = attrs.field(default=None, validator=whole(0))
+    remote_calls: int = attrs.field(default=20, validator=whole(0))
+    tokens: int | None = attrs.field(default=None, validator=whole(0))
+    seconds: float | None = attrs.field(default=None, validator=between(0, math.inf))
+    result_bytes: int = attrs.field(default=CONTENT_BYTES, validator=whole(LEAST_RESULT_BYTES, CONTENT_BYTES))
+    argument_bytes: int = attrs.field(default=200_000, validator=whole(2))

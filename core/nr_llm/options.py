@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -12,25 +13,36 @@ from nr_llm.errors import InvalidValueError
 
 
 def between(low: float, high: float) -> Any:
-    """Return a validator: None, or a number from `low` to `high`."""
+    """Return a validator: a finite number from `low` to `high`, or None where that is the default."""
 
     def check(_: object, field: attrs.Attribute[Any], value: Any) -> None:
-        if value is None:
+        if value is None and field.default is None:
             return
-        if isinstance(value, bool) or not isinstance(value, (int, float)) or not low <= value <= high:
-            raise InvalidValueError(f"{value!r} is not between {low} and {high}", path=field.name)
+        number = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+        if not number or not low <= value <= high:
+            span = f"between {low} and {high}" if math.isfinite(high) else f"a finite number of {low} or more"
+            raise InvalidValueError(f"{value!r} is not {span}", path=field.name)
 
     return check
 
 
-def at_least(low: int) -> Any:
-    """Return a validator: None, or a number not below `low`."""
+def whole(low: int, high: float = math.inf) -> Any:
+    """Return a validator: a whole number from `low` to `high`, or None where that is the default."""
 
     def check(_: object, field: attrs.Attribute[Any], value: Any) -> None:
-        if value is None:
+        if value is None and field.default is None:
             return
-        if isinstance(value, bool) or not isinstance(value, (int, float)) or not value >= low:
-            raise InvalidValueError(f"{value!r} is not {low} or more", path=field.name)
+        if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+            span = f"between {low} and {high}" if math.isfinite(high) else f"of {low} or more"
+            raise InvalidValueError(f"{value!r} is not a whole number {span}", path=field.name)
+
+    return check
+
+
+def _is(kind: type) -> Any:
+    def check(_: object, field: attrs.Attribute[Any], value: Any) -> None:
+        if value is not None and (not isinstance(value, kind) or (kind is int and isinstance(value, bool))):
+            raise InvalidValueError(f"must be {kind.__name__}, not {type(value).__name__}", path=field.name)
 
     return check
 
@@ -44,7 +56,10 @@ def _extra(value: Mapping[str, Any]) -> dict[str, JSON]:
 
 
 def _words(value: str | Iterable[str]) -> tuple[str, ...]:
-    return (value,) if isinstance(value, str) else tuple(value)
+    words = (value,) if isinstance(value, str) else tuple(value)
+    if not all(isinstance(word, str) for word in words):
+        raise InvalidValueError("must be one string or several", path="stop")
+    return words
 
 
 @attrs.frozen(kw_only=True)
@@ -73,14 +88,14 @@ class Options:
     __hash__ = None  # type: ignore[assignment]  # holds mappings
 
     temperature: float | None = attrs.field(default=None, validator=between(0, 2))
-    max_tokens: int | None = attrs.field(default=None, validator=at_least(1))
+    max_tokens: int | None = attrs.field(default=None, validator=whole(1))
     top_p: float | None = attrs.field(default=None, validator=between(0, 1))
     stop: tuple[str, ...] = attrs.field(default=(), converter=_words)
-    seed: int | None = None
+    seed: int | None = attrs.field(default=None, validator=_is(int))
     frequency_penalty: float | None = attrs.field(default=None, validator=between(-2, 2))
     presence_penalty: float | None = attrs.field(default=None, validator=between(-2, 2))
-    tool_choice: str | None = None
-    parallel_tool_calls: bool | None = None
-    reasoning_effort: str | None = None
+    tool_choice: str | None = attrs.field(default=None, validator=_is(str))
+    parallel_tool_calls: bool | None = attrs.field(default=None, validator=_is(bool))
+    reasoning_effort: str | None = attrs.field(default=None, validator=_is(str))
     response_schema: Mapping[str, JSON] | None = attrs.field(default=None, converter=_schema)
     extra: Mapping[str, JSON] = attrs.field(factory=dict, converter=_extra)

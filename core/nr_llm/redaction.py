@@ -69,7 +69,18 @@ class Redactor:
         """As `redact`, for a text that is only part of another: known values of up to three characters stay."""
         try:
             # Masks of an earlier pass are fences: nothing is found across them, so a second pass finds nothing.
-            return MASK.join(self._masked(part) for part in text.split(MASK))
+            return MASK.join(
+                self._masked(part, (*self._known_spans(part), *self._shape_spans(part))) for part in text.split(MASK)
+            )
+        except Exception:  # noqa: BLE001 - fail closed, whatever broke
+            return WITHHELD
+
+    def mask_known(self, text: str) -> str:
+        """As `redact`, for the values it was told alone; the same object when none of them is in `text`."""
+        if not text or not (self._known or self._short):
+            return text
+        try:
+            return MASK if text in self._short else self._masked(text, self._known_spans(text))
         except Exception:  # noqa: BLE001 - fail closed, whatever broke
             return WITHHELD
 
@@ -93,10 +104,10 @@ class Redactor:
         """Yield the known values that hold a blank, so that a cut at a blank may fall into them."""
         return (form for form in self._known if " " in form or "\n" in form)
 
-    def _masked(self, text: str) -> str:
+    def _masked(self, text: str, spans: Iterable[Span]) -> str:
         pieces: list[str] = []
         position = 0
-        for start, end in sorted((*self._known_spans(text), *self._shape_spans(text))):
+        for start, end in sorted(spans):
             if start >= position:
                 pieces += text[position:start], MASK
             elif end <= position:

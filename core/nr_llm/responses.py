@@ -83,6 +83,12 @@ def _tool_calls(value: Iterable[ToolCall] | None) -> tuple[ToolCall, ...] | None
     return calls or None
 
 
+def _content(value: object) -> str:
+    if not isinstance(value, str):
+        raise InvalidValueError(f"must be a string, not a {type(value).__name__}", path="content")
+    return valid_text(value)
+
+
 def _optional_text(value: str | None) -> str | None:
     return None if value is None else valid_text(value)
 
@@ -112,7 +118,7 @@ class CompletionResponse:
 
     __hash__ = None  # type: ignore[assignment]  # holds JSON
 
-    content: str = attrs.field(default="", converter=valid_text)
+    content: str = attrs.field(default="", converter=_content)
     model: str = ""
     provider: str = ""
     usage: Usage = attrs.field(factory=Usage)

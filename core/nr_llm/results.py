@@ -31,7 +31,7 @@ class ToolResult:
             raise TypeError("make a ToolResult with ToolResult.text(...) or ToolResult.error(...)")
         if not isinstance(content, str):
             raise InvalidValueError(f"must be a string, not a {type(content).__name__}", path="content")
-        self.__content = content
+        self.__content = str.__str__(content)  # of a subclass, the text it holds: it may say anything of itself
         self.__is_error = is_error
         self.__artifacts = artifacts
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import StrEnum
@@ -14,6 +15,8 @@ from nr_llm._json import JSON, copy_json
 from nr_llm.actors import Actor
 from nr_llm.cancellation import Cancellation
 from nr_llm.errors import ConfigurationError, InvalidSchemaError, InvalidValueError, RunCancelledError
+from nr_llm.limits import CONTENT_BYTES, LEAST_RESULT_BYTES
+from nr_llm.options import whole
 from nr_llm.redaction import Redactor
 from nr_llm.specs import ToolSpec, check_tool_name
 
@@ -102,8 +105,11 @@ def _examples(value: Iterable[Mapping[str, Any]]) -> tuple[Any, ...]:
 
 
 def _positive(_: object, field: attrs.Attribute[Any], value: Any) -> None:
-    if value is not None and not value > 0:
-        raise InvalidValueError(f"{value!r} is not above 0; use None for no bound", path=field.name)
+    if value is None:
+        return
+    number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    if not number or not 0 < value < math.inf:
+        raise InvalidValueError(f"{value!r} is no number above 0; use None for no bound", path=field.name)
 
 
 @attrs.frozen(kw_only=True, eq=False)
@@ -140,14 +146,14 @@ class Tool:
     context: str | None = None
     effect: ToolEffect = attrs.field(default=ToolEffect.READ, converter=ToolEffect)
     timeout: float | None = attrs.field(default=DEFAULT_TIMEOUT, validator=_positive)
-    concurrency: int | None = attrs.field(default=None, validator=_positive)
+    concurrency: int | None = attrs.field(default=None, validator=whole(1))
     exclusive: bool = False
     approval: bool | None = None
     group: str = ""
     enabled: bool = True
     admin_only: bool = False
     remote: bool = False
-    result_bytes: int | None = attrs.field(default=None, validator=_positive)
+    result_bytes: int | None = attrs.field(default=None, validator=whole(LEAST_RESULT_BYTES, CONTENT_BYTES))
     examples: tuple[Mapping[str, JSON], ...] = attrs.field(default=(), converter=_examples)
     strict: bool | None = None
     spec: ToolSpec = attrs.field(init=False, repr=False)

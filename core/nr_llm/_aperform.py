@@ -14,7 +14,7 @@ from typing import Any, TypeAlias, TypeVar, cast
 
 import attrs
 
-from nr_llm._calls import CallBatch, Done, Job, Message, Post, discard
+from nr_llm._calls import CallBatch, Job, Message, Post, discard
 from nr_llm._desk import Delivery, Desk
 from nr_llm._perform import Answer
 from nr_llm.effects import CallOutcome
@@ -94,6 +94,7 @@ class AsyncPerformer:
                         yield delta
                     self.desk.go_on()
             if reply is None:
+                self.desk.go_on()  # one that was told to stop has nothing to say
                 raise MalformedReplyError("the answer ended without a reply", provider=self.desk.provider_name)
         except Exception as error:
             delivery.blame(error)
@@ -124,6 +125,7 @@ class AsyncPerformer:
                 yield item.value
         finally:
             cancelled.cancel("nobody waits for the answer")
+            cancelled.leave()
         if item is not None:
             raise item
 
@@ -175,14 +177,19 @@ class AsyncPerformer:
     def _launch(self, job: Job, post: Post) -> None:
         """Start a job: an async function here, any other in a thread, where it may block."""
         loop = asyncio.get_running_loop()
-        if _is_async(job.admitted.tool.function):
-            _start_task(loop, job, job.call(), post)
-        else:
+        if not _is_async(job.admitted.tool.function):
             self.desk.threads.start(partial(_work, loop, job, post))
+            return
+        try:
+            awaitable = job.call()
+        except Exception as error:  # noqa: BLE001  # its parameters are not those of its schema, for one
+            job.end(post, error=error)
+        else:
+            _start_task(loop, job, awaitable, post)
 
     async def record(self, step: RunStep | None, state: RunState) -> None:
         """Note a checkpoint, show its step to the observers, then have both stored."""
-        self.desk.last = state
+        self.desk.note(state)
         if step is not None:
             self.desk.observers.tell("step", step)
         await self._store("record", step, state)
@@ -233,12 +240,15 @@ def _work(loop: asyncio.AbstractEventLoop, job: Job, post: Post) -> None:
     try:
         value = job.call()
     except BaseException as error:  # noqa: BLE001  # its waiter must hear of it, or would wait for ever
-        post(Done(job.index, error=error))
+        job.end(post, error=error)
         return
-    if inspect.isawaitable(value):
+    if not inspect.isawaitable(value):
+        job.end(post, value)
+        return
+    try:
         loop.call_soon_threadsafe(_start_task, loop, job, value, post)
-    else:
-        post(Done(job.index, value))
+    except RuntimeError:  # the loop is closed, and nobody waits any more
+        discard(value)
 
 
 def _start_task(loop: asyncio.AbstractEventLoop, job: Job, awaitable: Any, post: Post) -> None:
@@ -256,8 +266,8 @@ async def _awaited(job: Job, awaitable: Any, post: Post) -> None:
     except asyncio.CancelledError as error:
         if job.cancelled.cancelled:
             raise
-        post(Done(job.index, error=error))
+        job.end(post, error=error)
     except (Exception, SystemExit, GeneratorExit) as error:  # noqa: BLE001  # its waiter must hear of it
-        post(Done(job.index, error=error))
+        job.end(post, error=error)
     else:
-        post(Done(job.index, value))
+        job.end(post, value)

@@ -19,8 +19,8 @@ from nr_llm.actors import Actor
 from nr_llm.cancellation import Cancellation
 from nr_llm.conversation import Prompt, as_messages
 from nr_llm.effects import Completer, Flow
-from nr_llm.errors import ConfigurationError, UnknownNameError
-from nr_llm.limits import Limits
+from nr_llm.errors import ConfigurationError, InvalidValueError, UnknownNameError, similar
+from nr_llm.limits import LEAST_RESULT_BYTES, Limits
 from nr_llm.messages import Attachment, ToolCall
 from nr_llm.options import Options
 from nr_llm.providers import Model, Provider
@@ -87,6 +87,10 @@ class Setting:
     desk: Desk
 
 
+def _secrets(given: Mapping[str, Secret | str]) -> dict[str, Secret]:
+    return {alias: secret if isinstance(secret, Secret) else Secret(secret) for alias, secret in given.items()}
+
+
 @attrs.frozen(kw_only=True, eq=False)
 class Assembly:
     """What a Runtime was given, and how runs are made of it."""
@@ -100,12 +104,16 @@ class Assembly:
     actor: Actor | None
     live: Sequence[ObserverFactory]
     store: Store | None
-    secrets: Mapping[str, Secret | str]
+    secrets: Mapping[str, Secret] = attrs.field(converter=_secrets)
     completer: Completer
     redactor: Redactor
     threads: DaemonThreads = attrs.field(factory=DaemonThreads)
     slots: Slots = attrs.field(factory=Slots)
     log: logging.Logger = attrs.field(factory=lambda: logging.getLogger("nr_llm"))
+
+    def __attrs_post_init__(self) -> None:
+        for secret in self.secrets.values():
+            self.redactor.learn(secret)
 
     def tools(self) -> Mapping[str, Tool]:
         """Return every tool there is, by the name a model would use."""
@@ -133,7 +141,8 @@ class Assembly:
 
     def new(self, prompt: Prompt, *, streamed: bool, **settings: Unpack[RunSettings]) -> Setting:
         """Return a new run."""
-        messages = as_messages(prompt, system=settings.get("system"), attachments=settings.get("attachments", ()))
+        _check_names(settings, RunSettings)
+        messages = as_messages(prompt, system=settings.get("system"), attachments=settings.get("attachments") or ())
         provider, known = self.describe(settings.get("model"))
         tools, actor = settings.get("tools"), settings.get("actor") or self.actor
         toolbox = self.toolbox(tools, actor, known.max_tools)
@@ -152,14 +161,18 @@ class Assembly:
 
     def again(self, suspended: Suspended | RunState, verdicts: Verdicts, **settings: Unpack[ResumeSettings]) -> Setting:
         """Return a suspended run with what a person said, its tools checked anew."""
+        _check_names(settings, ResumeSettings)
         state = suspended.state if isinstance(suspended, Suspended) else suspended
-        if isinstance(verdicts, bool):
-            verdicts = dict.fromkeys((pending.index for pending in state.pending), verdicts)
-        said = {index: Verdict.APPROVED if yes else Verdict.DENIED for index, yes in verdicts.items()}
+        state = decide(state, _said(state, verdicts))
         provider, known = self.describe(state.model)
         actor = settings.get("actor") or self.actor
-        toolbox = self.toolbox(settings.get("tools", state.allowed), actor, known.max_tools)
-        state = decide(state, said)
+        try:
+            toolbox = self.toolbox(settings.get("tools", state.allowed), actor, known.max_tools)
+        except UnknownNameError as error:
+            if "tools" in settings:
+                raise
+            remedy = "Pass tools=[...] when you resume, as you did when the run began."
+            raise UnknownNameError("tool", error.name, known=self.tools(), remedy=remedy) from error
         desk = self._desk(state, toolbox, provider=provider, actor=actor, **_extras(settings))
         return Setting(tool_loop(state, self._plan(state, known, toolbox, streamed=False), desk.invocations), desk)
 
@@ -244,9 +257,7 @@ class Assembly:
             raise UnknownNameError(
                 "secret", alias, known=self.secrets, remedy="Pass it to the Runtime as secrets={...}."
             )
-        secret = self.secrets[alias]
-        self.redactor.learn(secret)
-        return secret.reveal() if isinstance(secret, Secret) else secret
+        return self.secrets[alias].reveal()
 
 
 def _extras(settings: ResumeSettings) -> dict[str, Any]:
@@ -257,4 +268,42 @@ def _fitting(limits: Limits, model: Model) -> Limits:
     """Return `limits`, tightened to the results the model copes with."""
     if model.result_bytes is None or model.result_bytes >= limits.result_bytes:
         return limits
-    return attrs.evolve(limits, result_bytes=model.result_bytes)
+    return attrs.evolve(limits, result_bytes=max(model.result_bytes, LEAST_RESULT_BYTES))
+
+
+def _check_names(settings: Mapping[str, Any], kind: Any) -> None:
+    """
+    Refuse a setting that is none: a misspelt one would be ignored.
+
+    Raises:
+        TypeError: As for any unexpected keyword argument.
+    """
+    if settings.keys() <= kind.__optional_keys__:
+        return
+    name = min(settings.keys() - kind.__optional_keys__)
+    hint = "".join(f" Did you mean {close!r}?" for close in similar(name, kind.__optional_keys__)[:1])
+    names = ", ".join(sorted(kind.__optional_keys__))
+    raise TypeError(f"There is no setting {name!r}.{hint} The settings are: {names}.")
+
+
+def _said(state: RunState, verdicts: Verdicts) -> dict[int, Verdict]:
+    """
+    Return what a person said to each call.
+
+    Raises:
+        InvalidValueError: No pending call has the index, or the verdict is no bool: a word is not taken for a yes.
+    """
+    indices = [pending.index for pending in state.pending]
+    if isinstance(verdicts, bool):
+        verdicts = dict.fromkeys(indices, verdicts)
+    given: Any = verdicts
+    if not isinstance(given, Mapping):
+        raise InvalidValueError(
+            f"must be a bool, or bools by index of the call, not a {type(given).__name__}", path="verdicts"
+        )
+    for index, yes in given.items():
+        if not isinstance(yes, bool):
+            raise InvalidValueError(f"must be True or False, not {yes!r}", path=f"verdicts[{index!r}]")
+        if index not in indices and not state.ended:
+            raise InvalidValueError(f"{index!r} is no index of a pending call; those are {indices}", path="verdicts")
+    return {index: Verdict.APPROVED if yes else Verdict.DENIED for index, yes in given.items()}

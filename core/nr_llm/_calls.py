@@ -13,6 +13,7 @@ import inspect
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from typing import Any, TypeAlias
 
 import attrs
@@ -41,6 +42,7 @@ class Done:
 class Progress:
     """A tool reported progress."""
 
+    index: int
     event: ToolProgress
 
 
@@ -48,6 +50,9 @@ class Progress:
 class Wake:
     """A slot may be free, or the run was cancelled."""
 
+
+LONGEST_WAIT = 3600.0
+"""Seconds after which a wait looks up: one that ends early does no harm, one of centuries is an error of the clock."""
 
 Message: TypeAlias = Done | Progress | Wake
 Post: TypeAlias = Callable[[Message], None]
@@ -65,10 +70,22 @@ class Job:
     arguments: dict[str, Any]
     context: contextvars.Context = attrs.field(factory=contextvars.copy_context)
     give_up: Callable[[], object] = lambda: None
+    ended: float | None = None
 
     def call(self) -> Any:
         """Call the tool's function, in the caller's context variables."""
         return self.context.run(self.admitted.tool.function, **self.arguments)
+
+    def end(self, post: Post, value: Any = None, *, error: BaseException | None = None) -> None:
+        """Tell what the call came to; it cannot time out any more, however late the message is read."""
+        self.ended = time.monotonic()
+        post(Done(self.index, value, error))
+
+    def let_go(self, reason: str) -> None:
+        """Tell the tool that nobody waits for it any more."""
+        self.cancelled.cancel(reason)
+        with suppress(RuntimeError):  # the event loop it ran in is closed
+            self.give_up()
 
 
 class CallBatch:
@@ -80,7 +97,8 @@ class CallBatch:
         self._post = post
         self._running: dict[int, Job] = {}
         self._waiting: list[tuple[PendingCall, Admitted]] = []
-        self._unsubscribe = desk.cancelled.on_cancel(lambda: post(Wake()))
+        self._wake = lambda: post(Wake())
+        self._unsubscribe = desk.cancelled.on_cancel(self._wake)
         desk.finished, desk.started = {}, set()
 
     def admit(self) -> Iterator[Event]:
@@ -107,7 +125,7 @@ class CallBatch:
         waiting, self._waiting = self._waiting, []
         for pending, admitted in waiting:
             free = len(self._running) < self._desk.limits.parallel_calls
-            if free and self._desk.slots.take(admitted.tool, lambda: self._post(Wake())):
+            if free and self._desk.slots.take(admitted.tool, self._wake):
                 jobs.append(self._start(pending, admitted))
             else:
                 self._waiting.append((pending, admitted))
@@ -120,7 +138,7 @@ class CallBatch:
         cancelled = self._desk.cancelled.child()
         arguments = admitted.arguments
         if tool.context is not None:
-            report = self._reporter(pending.call)
+            report = self._reporter(pending)
             context = self._desk.context(pending, admitted, deadline=deadline, cancelled=cancelled, report=report)
             arguments = arguments | {tool.context: context}
         job = Job(pending.index, admitted, cancelled, now, deadline, arguments)
@@ -128,13 +146,14 @@ class CallBatch:
         self._desk.started.add(pending.index)
         return job
 
-    def _reporter(self, call: ToolCall) -> Callable[[str], None]:
-        return lambda message: self._post(Progress(ToolProgress(call.id, call.name, str(message)[:500])))
+    def _reporter(self, pending: PendingCall) -> Callable[[str], None]:
+        index, call = pending.index, pending.call
+        return lambda message: self._post(Progress(index, ToolProgress(call.id, call.name, str(message)[:500])))
 
     def wait_seconds(self) -> float | None:
         """Return how long nothing can happen but a message; None for as long as it takes."""
-        deadlines = [job.deadline for job in self._running.values() if job.deadline is not None]
-        return max(0.0, min(deadlines) - time.monotonic()) if deadlines else None
+        deadlines = [job.deadline for job in self._running.values() if job.deadline is not None and job.ended is None]
+        return min(max(0.0, min(deadlines) - time.monotonic()), LONGEST_WAIT) if deadlines else None
 
     def handle(self, message: Message | None) -> Iterator[Event]:
         """
@@ -145,7 +164,7 @@ class CallBatch:
         """
         if isinstance(message, Done) and message.index in self._running:
             yield from self._end(self._running[message.index], self._judge(message))
-        elif isinstance(message, Progress):
+        elif isinstance(message, Progress) and message.index in self._running:
             yield message.event
         if self._desk.cancelled.cancelled and not self.done:
             raise RunCancelledError(self._desk.cancelled.reason)
@@ -153,26 +172,29 @@ class CallBatch:
 
     def _judge(self, message: Done) -> ToolResult:
         admitted, desk = self._running[message.index].admitted, self._desk
+        mask = desk.redactor.mask_known
         try:
             if message.error is not None:
                 desk.log_failure(admitted.tool, message.error)
-                return failed(admitted, message.error, limits=desk.limits, run_id=desk.run_id)
-            return received(admitted, message.value, limits=desk.limits)
-        except Exception as error:  # noqa: BLE001  # a foreign exception or text type may raise from anything
-            return failed(admitted, RuntimeError(type(error).__name__), limits=desk.limits, run_id=desk.run_id)
+                return failed(admitted, message.error, mask=mask, limits=desk.limits, run_id=desk.run_id)
+            return received(admitted, message.value, mask=mask, limits=desk.limits)
+        except (Exception, SystemExit) as error:  # noqa: BLE001  # a foreign exception or text type may raise anything
+            text = RuntimeError(type(error).__name__)
+            return failed(admitted, text, mask=mask, limits=desk.limits, run_id=desk.run_id)
 
     def _expire(self) -> Iterator[Event]:
         now = time.monotonic()
-        for job in [job for job in self._running.values() if job.deadline is not None and job.deadline <= now]:
-            job.cancelled.cancel("timed out")
-            job.give_up()
-            self._desk.abandoned += 1
-            yield from self._end(job, timed_out(job.admitted.tool))
+        for job in tuple(self._running.values()):
+            if job.ended is None and job.deadline is not None and job.deadline <= now:
+                job.let_go("timed out")
+                self._desk.abandoned += 1
+                yield from self._end(job, timed_out(job.admitted.tool))
 
     def _end(self, job: Job, result: ToolResult) -> Iterator[Event]:
         del self._running[job.index]
+        job.cancelled.leave()
         self._desk.slots.give_back(job.admitted.tool)
-        outcome = CallOutcome(result, time.monotonic() - job.started)
+        outcome = CallOutcome(result, (job.ended or time.monotonic()) - job.started)
         yield from self._finish(job.index, job.admitted.call, outcome)
 
     def _finish(self, index: int, call: ToolCall, outcome: CallOutcome) -> Iterator[Event]:
@@ -187,9 +209,10 @@ class CallBatch:
     def abandon(self) -> None:
         """Let go of everything that still runs; nobody waits for it any more."""
         self._unsubscribe()
+        self._desk.slots.forget(self._wake)
         for job in self._running.values():
-            job.cancelled.cancel(self._desk.cancelled.reason or "the run stopped")
-            job.give_up()
+            job.let_go(self._desk.cancelled.reason or "the run stopped")
+            job.cancelled.leave()
             self._desk.slots.give_back(job.admitted.tool)
         self._running.clear()
 

@@ -108,6 +108,10 @@ class Desk:
         if self.cancelled.cancelled:
             raise RunCancelledError(self.cancelled.reason)
 
+    def note(self, state: RunState) -> None:
+        """Take in a checkpoint; it holds all that has finished, and the next turn counts its calls from 0 again."""
+        self.last, self.finished, self.started = state, {}, set()
+
     def leave(self) -> bool:
         """Return whether this is the first time the run is closed."""
         first, self._left = not self._left, True
@@ -135,6 +139,8 @@ class Desk:
     ) -> ToolContext:
         """Return what the tool of a call may know of the run."""
         settings: dict[str, Any] = {} if self.secret_of is None else {"secret_of": self.secret_of}
+        if self.run_id:  # a call without a run is one of its kind
+            settings["idempotency_key"] = f"{self.run_id}:{self.last.rounds}:{pending.index}"
         return ToolContext(
             run_id=self.run_id,
             call_id=pending.call.id,
@@ -143,7 +149,6 @@ class Desk:
             deps=self.deps,
             deadline=deadline,
             cancelled=cancelled,
-            idempotency_key=f"{self.run_id}:{self.last.rounds}:{pending.index}",
             log=MaskedLogger(self.log.getChild("tools"), self.redactor),
             redactor=self.redactor,
             report=report,

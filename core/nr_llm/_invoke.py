@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Iterable
+from contextlib import aclosing
 from typing import TYPE_CHECKING, Any
 
 from nr_llm._calls import Job
@@ -80,9 +81,10 @@ def call_one(performer: Performer, call: ToolCall) -> ToolResult:
 
 async def acall_one(performer: AsyncPerformer, call: ToolCall) -> ToolResult:
     """Perform a batch of one call; the asynchronous twin of `call_one`."""
-    async for item in performer.invoke((PendingCall(index=0, call=call),)):
-        if isinstance(item, Answer):
-            return item.value[0].result
+    async with aclosing(performer.invoke((PendingCall(index=0, call=call),))) as items:
+        async for item in items:
+            if isinstance(item, Answer):
+                return item.value[0].result
     raise AssertionError("a batch ends with its answer")  # pragma: no cover
 
 

@@ -129,7 +129,8 @@ def _exhausted(state: RunState) -> TerminationReason | None:
 
 def _next_reply(state: RunState, plan: Plan) -> Flow[RunState]:
     """Ask the model once and fold its reply in."""
-    last = state.rounds >= state.limits.rounds and bool(plan.toolbox.offered)
+    # A run without tools is one round, whatever the bound; only pauses of the model make it more.
+    last = state.rounds >= (state.limits.rounds if plan.toolbox.offered else max(1, state.limits.rounds))
     tools: tuple[ToolSpec, ...] = () if last else plan.toolbox.specs
     messages, budget = _fitted(state, plan, tools)
     number = state.rounds + 1

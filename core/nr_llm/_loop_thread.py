@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import threading
-from collections.abc import Callable
 from concurrent.futures import Future
 from functools import partial
 from typing import Any
@@ -17,46 +17,70 @@ class LoopThread:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._stop: Callable[[], object] = lambda: None
+        self._serving: Serving | None = None
 
     def wait(self, awaitable: Any, job: Job) -> Any:
         """Await `awaitable` in the loop, in the job's context variables, and return what it gives."""
-        loop = self._running()
-        future: Future[Any] = Future()
-        loop.call_soon_threadsafe(_begin, loop, awaitable, job, future)
-        return future.result()
+        return self._running().wait(awaitable, job)
 
-    def _running(self) -> asyncio.AbstractEventLoop:
+    def _running(self) -> Serving:
+        if self._serving is not None and self._serving.process != os.getpid():  # a fork has none of its threads
+            self._lock, self._serving = threading.Lock(), None
         with self._lock:
-            if self._loop is None:
-                started: Future[asyncio.AbstractEventLoop] = Future()
-                serve = partial(asyncio.run, self._serve(started))
-                threading.Thread(target=serve, name="nr-llm-loop", daemon=True).start()
-                self._loop = started.result()
-            return self._loop
-
-    async def _serve(self, started: Future[asyncio.AbstractEventLoop]) -> None:
-        loop, stopped = asyncio.get_running_loop(), asyncio.Event()
-        self._stop = partial(loop.call_soon_threadsafe, stopped.set)
-        started.set_result(loop)
-        await stopped.wait()
+            if self._serving is None:
+                self._serving = Serving()
+            return self._serving
 
     def close(self) -> None:
         """Stop the loop, cancelling what still runs in it; a later use starts a new one."""
         with self._lock:
-            if self._loop is not None:
-                self._loop = None
-                self._stop()
+            serving, self._serving = self._serving, None
+        if serving is not None:
+            serving.stop()
+
+
+class Serving:
+    """One event loop in its thread, from its start to its end."""
+
+    def __init__(self) -> None:
+        self.process = os.getpid()
+        self._lock = threading.Lock()
+        self._ending = False
+        self._stopped = asyncio.Event()
+        self._loop = asyncio.new_event_loop()
+        threading.Thread(target=self._serve, name="nr-llm-loop", daemon=True).start()
+
+    def _serve(self) -> None:
+        with asyncio.Runner(loop_factory=lambda: self._loop) as runner:
+            runner.run(self._stopped.wait())
+
+    def stop(self) -> None:
+        """End the loop once everything handed in has begun, so that its end cancels all of it."""
+        with self._lock:
+            self._ending = True
+            self._loop.call_soon_threadsafe(self._stopped.set)
+
+    def wait(self, awaitable: Any, job: Job) -> Any:
+        """Await in the loop, from another thread."""
+        future: Future[Any] = Future()
+        try:
+            with self._lock:  # what came after the stop would never begin, and its thread would wait for ever
+                if self._ending:
+                    raise RuntimeError("the event loop for async tools has ended")
+                self._loop.call_soon_threadsafe(_begin, self._loop, awaitable, job, future)
+            return future.result()
+        finally:
+            discard(awaitable)
 
 
 def _begin(loop: asyncio.AbstractEventLoop, awaitable: Any, job: Job, future: Future[Any]) -> None:
     if job.cancelled.cancelled:
-        discard(awaitable)
         future.set_exception(asyncio.CancelledError())
         return
     task = loop.create_task(_settled(awaitable, future), context=job.context)
-    job.give_up = lambda: loop.call_soon_threadsafe(task.cancel)
+    job.give_up = partial(loop.call_soon_threadsafe, task.cancel)
+    if job.cancelled.cancelled:  # given up in between; the task has to begin before it is cancelled
+        loop.call_soon(task.cancel)
 
 
 async def _settled(awaitable: Any, future: Future[Any]) -> None:

@@ -13,7 +13,7 @@ from typing import Any, Generic, TypeAlias, TypeVar, cast
 
 import attrs
 
-from nr_llm._calls import CallBatch, Done, Job, Message, Post
+from nr_llm._calls import CallBatch, Job, Message, Post, discard
 from nr_llm._desk import Delivery, Desk
 from nr_llm.effects import CallOutcome
 from nr_llm.errors import MalformedReplyError, StoreError
@@ -66,6 +66,7 @@ class Performer:
                     yield from self._delta(delivery.feed(item))
                     self.desk.go_on()
                 else:
+                    self.desk.go_on()  # one that was told to stop has nothing to say
                     raise MalformedReplyError("the answer ended without a reply", provider=self.desk.provider_name)
         except Exception as error:
             delivery.blame(error)
@@ -137,13 +138,13 @@ class Performer:
             if inspect.isawaitable(value):
                 value = self._await_in_loop(value, job)
         except BaseException as error:  # noqa: BLE001  # its waiter must hear of it, or would wait for ever
-            post(Done(job.index, error=error))
+            job.end(post, error=error)
         else:
-            post(Done(job.index, value))
+            job.end(post, value)
 
     def record(self, step: RunStep | None, state: RunState) -> None:
         """Note a checkpoint, show its step to the observers, then have both stored."""
-        self.desk.last = state
+        self.desk.note(state)
         if step is not None:
             self.desk.observers.tell("step", step)
         self._store("record", step, state)
@@ -165,4 +166,5 @@ class Performer:
         with self.desk.storing(method):
             done = getattr(self.desk.store, method)(*values)
         if inspect.isawaitable(done):
+            discard(done)
             raise StoreError("This store is asynchronous; use it with arun or astream.")

@@ -7,6 +7,7 @@ model nor trace, since it may hold anything; its type and the run's id do, and t
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import attrs
@@ -68,22 +69,34 @@ def _malformed(call: ToolCall) -> str:
     )
 
 
-def received(admitted: Admitted, value: object, *, limits: Limits) -> ToolResult:
-    """Return what a tool returned as a bounded result, or the error turn for a value that is none."""
+def received(admitted: Admitted, value: object, *, mask: Callable[[str], str], limits: Limits) -> ToolResult:
+    """
+    Return what a tool returned as a bounded result, or the error turn for a value that is none.
+
+    Args:
+        admitted: The call.
+        value: What the tool returned.
+        mask: Takes the secrets the host knows out of the content; they are none of the model's business.
+        limits: The run's bounds.
+    """
     if isinstance(value, str):
-        value = ToolResult.text(str(value))
-    if not isinstance(value, ToolResult):
+        value = ToolResult.text(value)
+    if type(value) is not ToolResult:  # it has no subclasses, and some objects lie about their class
         kind = type(value).__name__
         return ToolResult.error(
             f"Tool {admitted.tool.name!r} returned a {kind} instead of text; its author has to fix it."
         )
+    if (masked := mask(value.content)) is not value.content:
+        value = ToolResult.error(masked) if value.is_error else ToolResult.text(masked, *value.artifacts)
     return bound_result(value, limit=_limit(admitted.tool, limits))
 
 
-def failed(admitted: Admitted, error: BaseException, *, limits: Limits, run_id: str) -> ToolResult:
-    """Return the error turn for what a tool raised."""
+def failed(
+    admitted: Admitted, error: BaseException, *, mask: Callable[[str], str], limits: Limits, run_id: str
+) -> ToolResult:
+    """Return the error turn for what a tool raised; `mask` as for `received`."""
     if isinstance(error, ToolError):
-        return bound_result(ToolResult.error(str(error)), limit=_limit(admitted.tool, limits))
+        return bound_result(ToolResult.error(mask(str(error))), limit=_limit(admitted.tool, limits))
     if isinstance(error, RunCancelledError):
         return ToolResult.error(f"Tool {admitted.tool.name!r} stopped: the run no longer waits for it.")
     kind = bound_text(type(error).__name__, limit=100)

@@ -15,14 +15,15 @@ class Slots:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._taken: Counter[Tool] = Counter()
-        self._waiting: list[Callable[[], None]] = []
+        self._waiting: dict[Tool, set[Callable[[], None]]] = {}
 
     def take(self, tool: Tool, when_free: Callable[[], None]) -> bool:
         """
         Take a slot of `tool`.
 
         Returns:
-            Whether there was one; if not, `when_free` is called once when any slot is given back.
+            Whether there was one; if not, `when_free` is called once when a slot of it is given back, however
+            often the same function was passed until then.
         """
         if tool.concurrency is None:
             return True
@@ -30,7 +31,7 @@ class Slots:
             if self._taken[tool] < tool.concurrency:
                 self._taken[tool] += 1
                 return True
-            self._waiting.append(when_free)
+            self._waiting.setdefault(tool, set()).add(when_free)
             return False
 
     def give_back(self, tool: Tool) -> None:
@@ -39,6 +40,14 @@ class Slots:
             return
         with self._lock:
             self._taken[tool] -= 1
-            waiting, self._waiting = self._waiting, []
+            if not self._taken[tool]:
+                del self._taken[tool]  # or a tool made for one run would be kept for ever
+            waiting = self._waiting.pop(tool, ())
         for when_free in waiting:
             when_free()
+
+    def forget(self, when_free: Callable[[], None]) -> None:
+        """Do not call `when_free` any more."""
+        with self._lock:
+            for waiting in self._waiting.values():
+                waiting.discard(when_free)

@@ -7,6 +7,7 @@ after its time-out.  Threads are reused, since starting one costs more than most
 
 from __future__ import annotations
 
+import os
 import queue
 import threading
 from collections.abc import Callable
@@ -22,13 +23,19 @@ class DaemonThreads:
     """A growing and shrinking set of daemon threads; safe to use from any thread."""
 
     def __init__(self, *, idle_seconds: float = IDLE_SECONDS) -> None:
+        self._idle_seconds = idle_seconds
+        self._begin()
+
+    def _begin(self) -> None:
+        self._process = os.getpid()
         self._work: queue.SimpleQueue[Work] = queue.SimpleQueue()
         self._lock = threading.Lock()
         self._idle = 0
-        self._idle_seconds = idle_seconds
 
     def start(self, work: Work) -> None:
         """Run `work`, which must not raise, in a thread that is idle or new; never waits for one."""
+        if self._process != os.getpid():  # a fork has no thread but the one that forked
+            self._begin()
         with self._lock:
             reuse = self._idle > 0
             self._idle -= reuse

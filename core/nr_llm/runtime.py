@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import aclosing
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
@@ -93,7 +95,7 @@ class Runtime:
             redactor=redactor or (Redactor() if host is None else host.redactor),
         )
         self._clients = (http, async_http)
-        self._transports: dict[tuple[str, bool], Any] = {}
+        self._transports: dict[tuple[str, bool, int], Any] = {}
         self._lock = threading.Lock()
         self._loop: LoopThread | None = None
 
@@ -197,9 +199,10 @@ class Runtime:
         flow, desk = self._assembly.single_completion(prompt, model=model, tools=tools, options=options)
         from nr_llm._adrive import aperformed
 
-        async for item in aperformed(flow, self._aperformer(desk)):
-            if isinstance(item, Ended):
-                return item.value
+        async with aclosing(aperformed(flow, self._aperformer(desk))) as items:
+            async for item in items:
+                if isinstance(item, Ended):
+                    return item.value
         raise AssertionError("a flow ends")  # pragma: no cover
 
     def call(
@@ -257,7 +260,7 @@ class Runtime:
         """Close connections, toolsets and threads; runs under way are not waited for."""
         with self._lock:
             transports, self._transports = self._transports, {}
-        for (_, is_async), transport in transports.items():
+        for (_, is_async, _), transport in transports.items():
             if not is_async:  # an async one belongs to an event loop and is closed with it
                 transport.close()
         if self._loop is not None:
@@ -267,7 +270,7 @@ class Runtime:
 
     async def aclose(self) -> None:
         """Close connections, toolsets and threads, those of this event loop included."""
-        for (_, is_async), transport in tuple(self._transports.items()):
+        for (_, is_async, _), transport in tuple(self._transports.items()):
             if is_async:
                 await transport.aclose()
         self.close()
@@ -320,7 +323,7 @@ class Runtime:
         options = getattr(provider, "transport", None)
         if provider is None or options is None:
             return None
-        key = (provider.name, is_async)
+        key = (provider.name, is_async, os.getpid())  # a fork may not use connections of the process it came from
         with self._lock:
             if key not in self._transports:
                 from nr_llm.http import AsyncHttpTransport, HttpTransport

@@ -27,6 +27,7 @@ from nr_llm import (
     ToolCall,
     ToolContext,
     ToolEffect,
+    ToolError,
     ToolResult,
     Toolset,
     ainvoke,
@@ -308,16 +309,18 @@ class TestInvoke:
 
         assert "failed" in invoke(ToolCall("c", "boom"), [boom]).content
 
-    def test_a_text_that_raises(self) -> None:
-        """A string that cannot be read is an error turn, not the end of the run."""
+    @pytest.mark.parametrize("nested", [RuntimeError, SystemExit])
+    def test_a_text_that_raises(self, nested: type[BaseException]) -> None:
+        """An error for the model that cannot be read is an error turn, not the end of the run."""
 
-        class Broken(str):
-            __slots__ = ()
-
+        class BrokenError(ToolError):
             def __str__(self) -> str:
-                raise RuntimeError("nested")
+                raise nested
 
-        made = Tool.from_schema("t", "", {}, lambda: Broken("x"))
+        def breaks() -> str:
+            raise BrokenError
+
+        made = Tool.from_schema("t", "", {}, breaks)
 
         assert "failed with RuntimeError" in invoke(ToolCall("c", "t"), [made]).content
 

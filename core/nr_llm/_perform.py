@@ -36,6 +36,15 @@ class Answer(Generic[T]):
     value: T
 
 
+PATIENCE = 0.5
+"""Seconds of one wait: Python misses a Ctrl-C that comes just as a wait begins, until that wait ends."""
+
+
+def patience(seconds: float | None) -> float:
+    """Return how long to wait at once where `seconds` are to be waited in all, or for ever."""
+    return PATIENCE if seconds is None else min(seconds, PATIENCE)
+
+
 class Performer:
     """
     Performs the effects of one run in the calling thread.
@@ -121,7 +130,7 @@ class Performer:
                 for job in batch.start():
                     self.desk.threads.start(partial(self._work, job, inbox.put))
                 try:
-                    message = inbox.get(timeout=batch.wait_seconds())
+                    message = inbox.get(timeout=patience(batch.wait_seconds()))
                 except queue.Empty:
                     message = None
                 yield from batch.handle(message)

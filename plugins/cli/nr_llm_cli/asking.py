@@ -50,7 +50,7 @@ class Asked:
         temperature: 0 to 2, or None.
         max_tokens: Most tokens of an answer, or None.
         pull: Whether the model is fetched first.
-        stream: Whether answers are streamed.
+        whole: Whether answers are asked for as a whole.
     """
 
     model: str | None = None
@@ -61,7 +61,7 @@ class Asked:
     temperature: float | None = None
     max_tokens: int | None = None
     pull: bool = False
-    stream: bool = True
+    whole: bool = False
 
     @property
     def reference(self) -> str:
@@ -128,7 +128,7 @@ _OPTIONS: Final = (
     click.option("--temperature", type=float, metavar="X", help="0 to 2."),
     click.option("--max-tokens", type=int, metavar="N", help="Most tokens of an answer."),
     click.option("--pull", is_flag=True, help="Fetch the model first if it can be fetched and is not here."),
-    click.option("--no-stream", "stream", is_flag=True, flag_value=False, default=True, help="Ask for whole answers."),
+    click.option("--no-stream", "whole", is_flag=True, help="Ask for whole answers."),
 )
 
 
@@ -139,7 +139,7 @@ def conversation(context: click.Context, asked: Asked) -> Iterator[Runtime]:
 
     from nr_llm_cli.session import opened
 
-    layers: tuple[Any, ...] = (Retry(),) if asked.stream else (Retry(), whole_answers)
+    layers: tuple[Any, ...] = (Retry(),) if not asked.whole else (Retry(), whole_answers)
     with ways(asked), opened(context, asked.files, middleware=layers) as (host, runtime):
         if asked.pull:
             pull(context, host, asked.reference)

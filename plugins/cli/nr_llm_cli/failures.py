@@ -9,6 +9,7 @@ import click
 from nr_llm.errors import ConfigurationError, NrLlmError
 
 from nr_llm_cli.exits import Exit, exit_of
+from nr_llm_cli.options import redactor_of
 from nr_llm_cli.screen import document, one_line
 
 
@@ -77,6 +78,4 @@ def _usage_hint(error: click.UsageError) -> str:
 
 
 def _masked(text: str) -> str:
-    from nr_llm.redaction import Redactor
-
-    return Redactor().redact(text)
+    return redactor_of(click.get_current_context(silent=True)).redact(text)

@@ -5,12 +5,16 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import attrs
 import click
 
+if TYPE_CHECKING:
+    from nr_llm.redaction import Redactor
+
 _META: Final = "nr_llm_cli.globals"
+_REDACTOR: Final = "nr_llm_cli.redactor"
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
 
@@ -54,6 +58,15 @@ class Globals:
 def globals_of(context: click.Context | None = None) -> Globals:
     """Return what the global options of this invocation say so far."""
     found: Globals = (context or click.get_current_context()).find_root().meta.setdefault(_META, Globals())
+    return found
+
+
+def redactor_of(context: click.Context | None) -> Redactor:
+    """Return what masks secrets in this invocation; a host teaches it those that settings hold."""
+    from nr_llm.redaction import Redactor
+
+    meta = context.find_root().meta if context is not None else {}
+    found: Redactor = meta.setdefault(_REDACTOR, Redactor())
     return found
 
 

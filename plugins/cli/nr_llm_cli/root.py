@@ -72,8 +72,9 @@ class Program(LazyGroup):
         except BrokenPipeError:
             return _nobody_reads()
         except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - the end of the line
-            return _report(error, arguments, debug=globals_of(context).debug if context else False)
-        return int(code or 0)
+            with context.scope(cleanup=False) if context else contextlib.nullcontext():
+                return _report(error, arguments, debug=globals_of(context).debug if context else False)
+        return code if type(code) is int else 0  # a plugin's command may return anything
 
 
 def _nobody_reads() -> int:

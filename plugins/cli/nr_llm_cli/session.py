@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from nr_llm_cli.options import Globals, globals_of
+from nr_llm_cli.options import Globals, globals_of, redactor_of
 
 if TYPE_CHECKING:
     from nr_llm import PluginHost
@@ -41,11 +41,12 @@ def open_host(context: click.Context, files: Sequence[Path] = ()) -> PluginHost:
     from nr_llm import PluginHost
 
     said = globals_of(context)
-    modules, config = [module_of(path) for path in files], config_of(said)
+    modules = [module_of(path) for path in files]
+    shared: dict[str, Any] = {"config": config_of(said), "redactor": redactor_of(context)}
     if said.plugins:
-        host = PluginHost.discover(said.allow or None, plugins=modules, config=config)
+        host = PluginHost.discover(said.allow or None, plugins=modules, **shared)
     else:
-        host = PluginHost(modules, config=config)
+        host = PluginHost(modules, **shared)
     for record in host.records():
         if record.distribution is None:
             host.require(record.name)

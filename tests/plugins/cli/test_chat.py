@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
 
 import pytest
 from click.testing import Result
+from nr_llm_cli.commands.chat import lines
+from nr_llm_cli.console import Console
 
 from tests.plugins.cli.shell import invoke, on_terminal, plugin_file
 
@@ -115,14 +118,12 @@ def test_a_person_can_send_the_answers_elsewhere(tmp_path: Path) -> None:
 
 
 def test_ctrl_c_stops_an_answer_and_not_the_conversation(tmp_path: Path) -> None:
-    """The interrupted turn stays in the conversation, its call answered; at the prompt Ctrl-C only drops the line."""
+    """The interrupted turn stays in the conversation, its call answered."""
     replies = f'calling(("wait", {{}})), {COUNTS}'
     keys = [
         ("> ", b"one\n"),
         ("wait: waiting", b"\x03"),
         ("Interrupted", b""),
-        ("> ", b"half a line\x03"),
-        ("/exit or Ctrl-D leaves.", b""),
         ("> ", b"two\n"),
         ("two: 4 messages", b""),
         ("> ", b"/exit\n"),
@@ -133,3 +134,29 @@ def test_ctrl_c_stops_an_answer_and_not_the_conversation(tmp_path: Path) -> None
     assert code == 0
     assert "Interrupted after 1 round and 1 call, 1 of them failed or interrupted" in text
     assert "two: 4 messages" in text
+
+
+class Keyboard(io.StringIO):
+    """A terminal's stdin."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def test_ctrl_c_at_the_prompt_only_drops_the_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The way out is told, and the next line is read."""
+    typed = iter([KeyboardInterrupt(), "one", EOFError()])
+
+    def read() -> str:
+        item = next(typed)
+        if isinstance(item, BaseException):
+            raise item
+        return item
+
+    monkeypatch.setattr("sys.stdin", Keyboard())
+    monkeypatch.setattr("builtins.input", read)
+
+    assert list(lines(Console(colour=False))) == ["one"]
+    assert "/exit or Ctrl-D leaves.\n" in capsys.readouterr().err

@@ -154,6 +154,22 @@ def test_settings_come_from_a_file(site: Path) -> None:
     assert invoke("--config", str(one), *call, env={**env, "NR_LLM_CONFIG": str(two)}).stdout == "one\n"
 
 
+def test_a_secret_of_the_settings_is_in_no_error(site: Path) -> None:
+    """What a plugin keeps secret is masked in the line and in the envelope, whatever raised it."""
+    source = MODELS.replace("def nr_llm_providers():", "def nr_llm_providers(settings: Settings):").replace(
+        'ScriptedProvider(name="cli_silent")', 'ScriptedProvider(RuntimeError(settings.key.reveal()), name="cli_leaks")'
+    )
+    head = "import attrs\nfrom nr_llm import Secret\n\n\n@attrs.frozen\nclass Settings:\n    key: Secret\n"
+    env = only(install(site, "nr_llm_cli_leaky", head + source))
+    result = invoke(
+        "run", "hi", "-m", "cli_leaks:", "--json", env={**env, "NR_LLM_CLI_LEAKY_KEY": "open sesame please"}
+    )
+
+    assert result.exit_code == 1
+    assert "sesame" not in result.output
+    assert "RuntimeError: [redacted]" in result.output
+
+
 def test_a_file_that_is_no_configuration_is_an_error(site: Path) -> None:
     """The error names the file."""
     (site / "bad.toml").write_text("[plugins", encoding="utf-8")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from nr_llm.responses import Usage
 from nr_llm_cli import render
@@ -98,6 +98,7 @@ def test_rows_that_are_left_out_are_counted() -> None:
 CELLS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text()
 
 
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(st.tuples(CELLS, CELLS)), st.text(), st.text())
 def test_any_table_is_drawn(rows: list[tuple[object, object]], first: str, second: str) -> None:
     """Whatever cells hold, each row is one printable line."""

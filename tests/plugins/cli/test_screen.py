@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from nr_llm_cli.screen import Cleaner, document, one_line, visible
 
@@ -42,6 +42,7 @@ def test_one_line_has_no_breaks_and_its_bound() -> None:
     assert len(one_line("\x1b" * 9, 8)) == 8
 
 
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     st.recursive(
         st.text() | st.integers() | st.none(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)
@@ -61,6 +62,7 @@ def test_a_document_escapes_beyond_the_first_plane() -> None:
     assert document("\U000e0041") == '"\\udb40\\udc41"'
 
 
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.text(alphabet="ab\r\n\x1b"), st.integers(1, 3))
 def test_pieces_are_cleaned_however_they_are_cut(text: str, size: int) -> None:
     """A text that streams in reads as if it had come at once."""

@@ -137,7 +137,7 @@ class Conversation:
 
         messages = [*self.messages, ChatMessage.user(question)]
         system = None if self.messages else self._asked.system
-        narrator = Narrator(self._console, stream=self._asked.stream, told=self._told)
+        narrator = Narrator(self._console, stream=not self._asked.whole, told=self._told)
         try:
             turn = perform(self._runtime, messages, narrator, **self._settings, system=system)
             self.messages = self.messages if turn.messages is None else turn.messages

@@ -47,7 +47,7 @@ def run(context: click.Context, /, prompt: str, **options: Any) -> int:
         raise click.UsageError("--json and --ndjson exclude each other.")
     question, settings = question_of(prompt), asked.settings()
     attached = attach(rest["attached"])
-    reporter = reporter_of(context, stream=asked.stream, **{k: v for k, v in rest.items() if k in _REPORTING})
+    reporter = reporter_of(context, stream=not asked.whole, **{k: v for k, v in rest.items() if k in _REPORTING})
     with conversation(context, asked) as runtime:
         check(attached.attachments, runtime.describe(asked.reference)[1])
         turn = perform(

@@ -49,16 +49,16 @@ def fetch_official(shelf: Shelf, at: Callable[[int], None]) -> tuple[Sink, str]:
         if sink.count > size:
             sink.restart()
         at(sink.count)
-        for _ in range(ATTEMPTS):
-            if sink.count == size:
-                return sink, url
+        attempts = ATTEMPTS
+        while sink.count < size:
+            if not attempts:
+                raise SourceError(f"the connection was cut {ATTEMPTS} times, with {size - sink.count:,} bytes to go")
+            attempts -= 1
             before = sink.count
             reason = _go_on(url, sink, size, at=at)
             if sink.count == before:
                 raise SourceError(reason)
-        if sink.count == size:
-            return sink, url
-        raise SourceError(f"the connection was cut {ATTEMPTS} times, with {size - sink.count:,} bytes to go")
+    return sink, url
 
 
 def _go_on(url: str, sink: Sink, size: int, *, at: Callable[[int], None]) -> str:
@@ -123,4 +123,4 @@ def _within(seconds: float, function: Callable[[], T]) -> T:
 
 def _said(error: Exception) -> str:
     reason = getattr(error, "reason", error)
-    return str(getattr(reason, "strerror", None) or reason or type(error).__name__)
+    return str(getattr(reason, "strerror", None) or reason) or type(error).__name__

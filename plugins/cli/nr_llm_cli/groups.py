@@ -71,7 +71,7 @@ class LazyGroup(click.Group):
         """Write the list of commands, without importing those of the program."""
         rows = [(name, place.help) for name, place in self.places.items()]
         if self.path:
-            rows += [(name, command.get_short_help_str()) for name, command in sorted(self._added(ctx).items())]
+            rows += [(name, command.get_short_help_str(100)) for name, command in sorted(self._added(ctx).items())]
         with formatter.section("Commands"):
             formatter.write_dl(rows)
 

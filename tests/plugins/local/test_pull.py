@@ -43,7 +43,7 @@ def test_a_plan_says_what_would_be_done(shelf: Shelf) -> None:
     shelf.partial.write_bytes(DATA[:4_000])
     plan = plan_of("tiny")
     assert (plan.here, plan.own, plan.path, plan.weights) == (False, False, shelf.file, shelf.weights)
-    assert (plan.resumed, plan.needed) == (4_000, len(DATA) + 7_500)
+    assert (plan.resumed, plan.needed) == (4_000, len(DATA) + 15_000)
     assert plan.free == pytest.approx(shutil.disk_usage(shelf.folder).free, rel=0.5)
     assert files(shelf) == ["tiny.gguf.part"]
 
@@ -99,7 +99,9 @@ def test_a_source_with_another_file_is_passed_over(shelf: Shelf) -> None:
 def test_no_source_left_lists_the_reason_of_each_and_the_other_ways(shelf: Shelf) -> None:
     """Own file, key, server."""
     full = OSError(errno.ENOSPC, "No space left on device")
+    shelf.partial.touch()
     error = unreachable(failing("offline.", "one"), failing(full, "two"))
+    assert files(shelf) == ["tiny.gguf.lock"]
     assert error.reasons == {"one": "offline.", "two": "[Errno 28] No space left on device"}
     assert "local:tiny could not be fetched. one: offline; two: [Errno 28] No space left on device." in str(error)
     for way in ("NR_LLM_LOCAL_MODEL", "-m PROVIDER:MODEL", "NR_LLM_OPENAI_BASE_URL"):

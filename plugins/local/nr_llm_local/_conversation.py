@@ -1,0 +1,151 @@
+"""Puts a request into the one text a small model reads, and says what it may answer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import attrs
+from nr_llm._json import JSON
+from nr_llm.messages import ChatMessage, Role, ToolCall
+from nr_llm.requests import CompletionRequest
+from nr_llm.specs import ToolSpec
+
+from nr_llm_local._constraint import REPLY, Schema, choice_schema
+from nr_llm_local._demonstration import demonstration
+from nr_llm_local._prompt import answer_text, plain, result_text, shots, system_text, turn
+
+ASSISTANT = "<|im_start|>assistant\n"
+CHAT = "You are a helpful assistant. Answer in a few sentences."
+CLOSING = "Answer the question in one short sentence using only the data."
+_CLOSING_SHOTS = (
+    ("room 12: 80 EUR\nroom 14: 65 EUR", "Which room is cheaper?", "Room 14 is cheaper: it costs 65 EUR."),
+    ("3 trains, the next one at 10:42", "When does the next train leave?", "The next train leaves at 10:42."),
+)
+
+
+@attrs.frozen(kw_only=True)
+class Task:
+    """
+    What the engine is given.
+
+    Attributes:
+        prompt: The whole text.
+        schema: What the answer is held to; None for free text.
+        made: Calls that were made already and shall not be repeated.
+    """
+
+    __hash__ = None  # type: ignore[assignment]  # holds mappings
+
+    prompt: str
+    schema: Schema | None
+    made: tuple[ToolCall, ...] = ()
+
+
+def task_of(request: CompletionRequest, *, without: Sequence[str] = ()) -> Task:
+    """
+    Return the task for a request.
+
+    Args:
+        request: The request.
+        without: Names of tools that may not be chosen this time.
+    """
+    tools = _offered(request)
+    if not tools:
+        return _free(request)
+    system = turn("system", system_text(tools, _system(request.messages)))
+    prompt = "".join((demonstration(), system, shots(tools), *_turns(request.messages), ASSISTANT))
+    allowed = tuple(tool for tool in tools if tool.name not in without)
+    return Task(prompt=prompt, schema=_schema(request, allowed), made=tuple(_made(request.messages)))
+
+
+def _offered(request: CompletionRequest) -> tuple[ToolSpec, ...]:
+    return () if request.options.tool_choice == "none" else request.tools
+
+
+def _schema(request: CompletionRequest, tools: Sequence[ToolSpec]) -> Schema:
+    choice = request.options.tool_choice
+    if choice not in (None, "auto", "required"):
+        tools = tuple(tool for tool in tools if tool.name == choice) or tools
+    forced = choice not in (None, "auto") and bool(tools)
+    return choice_schema(tools, reply=False if forced else _reply(request))
+
+
+def _reply(request: CompletionRequest) -> bool | dict[str, JSON]:
+    schema = request.options.response_schema
+    return True if schema is None else dict(schema)
+
+
+def _free(request: CompletionRequest) -> Task:
+    """Return a task without tools: closing sentence after results, or plain chat."""
+    schema = request.options.response_schema
+    held = None if schema is None else choice_schema((), reply=dict(schema))
+    data = _data(request.messages)
+    if data and schema is None:
+        return Task(prompt=_closing(data, _question(request.messages)), schema=None)
+    system = turn("system", plain(_system(request.messages)) or CHAT)
+    return Task(prompt="".join((system, *_turns(request.messages, spoken=schema is None), ASSISTANT)), schema=held)
+
+
+def _closing(data: str, question: str) -> str:
+    turns = [turn("system", CLOSING)]
+    for facts, asked, answer in (*_CLOSING_SHOTS, (plain(data), plain(question), "")):
+        turns.append(turn("user", f"Data: {facts}\nQuestion: {asked}"))
+        turns.append(turn("assistant", answer) if answer else ASSISTANT)
+    return "".join(turns)
+
+
+def _system(messages: Sequence[ChatMessage]) -> str:
+    return "\n\n".join(message.content for message in messages if message.role is Role.SYSTEM)
+
+
+def _question(messages: Sequence[ChatMessage]) -> str:
+    return next((message.content for message in reversed(messages) if message.role is Role.USER), "")
+
+
+def _data(messages: Sequence[ChatMessage]) -> str:
+    """Return the results that came after the last question."""
+    results: list[str] = []
+    for message in reversed(messages):
+        if message.role is Role.USER:
+            break
+        if message.role is Role.TOOL:
+            results.append(message.content)
+    return "\n".join(reversed(results))
+
+
+def _made(messages: Sequence[ChatMessage]) -> Iterator[ToolCall]:
+    """Yield the calls that were made since the last question."""
+    for message in reversed(messages):
+        if message.role is Role.USER:
+            return
+        yield from message.tool_calls or ()
+
+
+def _turns(messages: Sequence[ChatMessage], *, spoken: bool = False) -> Iterator[str]:
+    """
+    Yield the conversation as turns; each call is followed by its result, as the demonstration has it.
+
+    Args:
+        messages: The conversation.
+        spoken: Whether the assistant speaks plainly, as against in JSON.
+    """
+    results = {m.tool_call_id: m for m in messages if m.role is Role.TOOL}
+    request = ""
+    for message in messages:
+        if message.role is Role.USER:
+            request = message.content
+            yield turn("user", plain(request))
+        elif message.role is Role.ASSISTANT:
+            yield from _assistant(message, results, request=request, spoken=spoken)
+
+
+def _assistant(
+    message: ChatMessage, results: dict[str | None, ChatMessage], *, request: str, spoken: bool
+) -> Iterator[str]:
+    if message.content and not message.tool_calls:
+        said = message.content if spoken else answer_text(REPLY, {"text": message.content})
+        yield turn("assistant", plain(said))
+    for call in message.tool_calls or ():
+        yield turn("assistant", plain(answer_text(call.name, call.arguments)))
+        if (result := results.get(call.id)) is not None:
+            yield turn("user", result_text(result.content, request, failed=result.is_error))

@@ -96,7 +96,7 @@ def locate(name: str = "", *, own: Path | None = None) -> Path | None:
         own: A file of one's own; else the one that ``NR_LLM_LOCAL_MODEL`` names.
 
     Raises:
-        LocalModelError: There is a file of one's own, and it is no GGUF file.
+        LocalModelError: There is a file of one's own, and it is no GGUF file; or the cached one cannot be read.
         UnknownNameError: There is no such model, and no file of one's own.
     """
     found = own_file(own)
@@ -135,14 +135,22 @@ def _unusable(path: Path, why: str) -> LocalModelError:
 
 
 def verified(shelf: Shelf) -> bool:
-    """Return whether the whole file is here; hashes it unless that was done since the file was last written."""
+    """
+    Return whether the whole file is here; hashes it unless that was done since the file was last written.
+
+    Raises:
+        LocalModelError: It is here and cannot be read.
+    """
     mark = _mark(shelf)
     if mark is None:
         return False
     with suppress(OSError, ValueError):
         if decode(shelf.stamp.read_bytes()) == mark:
             return True
-    right = digest_of(shelf.file) == shelf.weights.sha256
+    try:
+        right = digest_of(shelf.file) == shelf.weights.sha256
+    except OSError as error:
+        raise LocalModelError(f"{shelf.file} cannot be read: {error.strerror}.", remedy="Delete it.") from error
     if right:
         remember(shelf)
     return right
@@ -198,7 +206,7 @@ def alone(shelf: Shelf, *, waiting: Callable[[], None]) -> Iterator[None]:
         waiting: Called once if another process fetches it now.
 
     Raises:
-        LocalModelError: The folder cannot be written.
+        LocalModelError: The folder cannot be written, or its file system has no locks.
     """
     try:
         shelf.folder.mkdir(parents=True, exist_ok=True)
@@ -217,7 +225,12 @@ def _take(file: IO[bytes], waiting: Callable[[], None]) -> None:
     import fcntl  # here, so that the catalogue can be read on any platform
 
     try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        waiting()
-        fcntl.flock(file, fcntl.LOCK_EX)
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            waiting()
+            fcntl.flock(file, fcntl.LOCK_EX)
+    except OSError as error:
+        raise LocalModelError(
+            f"{file.name} cannot be locked: {error.strerror}.", remedy="Name a folder on a local disk in NR_LLM_HOME."
+        ) from error

@@ -71,6 +71,18 @@ def test_a_file_of_another_size_is_not_even_hashed(shelf: Shelf) -> None:
     assert not shelf.stamp.exists()
 
 
+def test_a_file_that_cannot_be_read_is_an_error(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Which names it; fetching it again would not help."""
+
+    def fail(_: Path) -> str:
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    shelf.file.write_bytes(DATA)
+    monkeypatch.setattr(_cache, "digest_of", fail)
+    with pytest.raises(LocalModelError, match=r"tiny\.gguf cannot be read: Permission denied"):
+        locate("tiny")
+
+
 def test_a_cache_that_cannot_be_written_still_serves(shelf: Shelf) -> None:
     """The stamp is only a saving."""
     shelf.file.write_bytes(DATA)
@@ -171,12 +183,15 @@ def test_the_lock_of_a_process_that_died_is_free(shelf: Shelf) -> None:
 
 
 def test_a_lock_that_fails_otherwise_is_not_taken_for_waiting(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A file system without locks says so."""
+    """A file system without locks is named."""
     import fcntl
 
     def refuse(*_: object) -> None:
         raise OSError(errno.ENOLCK, "No locks available")
 
     monkeypatch.setattr(fcntl, "flock", refuse)
-    with pytest.raises(OSError, match="No locks"), alone(shelf, waiting=lambda: pytest.fail("waited")):
+    with (
+        pytest.raises(LocalModelError, match="cannot be locked: No locks available"),
+        alone(shelf, waiting=lambda: pytest.fail("waited")),
+    ):
         pytest.fail("it was let in")

@@ -1,0 +1,130 @@
+"""Scores the embedded model on tasks with known answers; run it by hand: ``python tests/local_eval/run.py --help``."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+import time
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from nr_llm import Limits, Runtime, Tool  # noqa: E402  # the checkout's root is put on the path first
+from nr_llm_local.provider import LocalProvider  # noqa: E402
+
+from tests.local_eval.scoring import EvalTool, LoopTask, Task, same_arguments  # noqa: E402
+
+ROUNDS = 6
+
+
+@attrs.frozen
+class Verdict:
+    """How one task went."""
+
+    prompt: str
+    tool_right: bool
+    right: bool
+    said: str
+    seconds: float
+
+
+def main() -> int:
+    """Run the evaluation and print its tables; the exit code tells whether a demanded score was missed."""
+    options = _options()
+    world = import_module(f"tests.local_eval.{options.tasks}")
+    tools = [_tool(one) for one in world.TOOLS]
+    scores: dict[str, tuple[int, int]] = {}
+    with Runtime(providers=[LocalProvider()], tools=tools, model=f"local:{options.model}") as runtime:
+        if "single" in options.parts:
+            calls = list(_single(runtime, tools, world, chosen=[t for t in world.TASKS if t.tool]))
+            talk = list(_single(runtime, tools, world, chosen=[t for t in world.TASKS if not t.tool]))
+            scores["right tool"] = sum(v.tool_right for v in calls), len(calls)
+            scores["right tool and arguments"] = sum(v.right for v in calls), len(calls)
+            scores["no tool where none is needed"] = sum(v.right for v in talk), len(talk)
+            _show([*calls, *talk], all_of_them=options.all)
+        if "loops" in options.parts:
+            loops = list(_loops(runtime, tools, world.LOOPS))
+            scores["multi-step loops"] = sum(v.right for v in loops), len(loops)
+            _show(loops, all_of_them=options.all)
+    print(f"\n{options.model}, tasks of {options.tasks}")
+    for name, (good, of) in scores.items():
+        print(f"  {name:30} {good:3} of {of}")
+    missed = [
+        n
+        for n, least in (("right tool and arguments", options.single), ("multi-step loops", options.loops))
+        if scores.get(n, (least,))[0] < least
+    ]
+    return 1 if missed else 0
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--model", default="qwen2.5-coder-1.5b", help="a model of the catalogue, already pulled")
+    parser.add_argument(
+        "--tasks", default="machine", choices=("machine", "desk"), help="machine is scored, desk is for tuning"
+    )
+    parser.add_argument("--parts", default="single,loops", help="which parts, separated by commas")
+    parser.add_argument("--all", action="store_true", help="show right answers too")
+    parser.add_argument("--single", type=int, default=0, help="exit with 1 below this score of tool and arguments")
+    parser.add_argument("--loops", type=int, default=0, help="exit with 1 below this score of loops")
+    return parser.parse_args()
+
+
+def _tool(one: EvalTool) -> Tool:
+    return Tool.from_schema(one.name, one.description, one.parameters, one.function)
+
+
+def _single(runtime: Runtime, tools: list[Tool], world: Any, *, chosen: list[Task]) -> Iterator[Verdict]:
+    defaults = {one.name: one.defaults for one in world.TOOLS}
+    for task in chosen:
+        began = time.monotonic()
+        answer = runtime.complete(task.prompt, tools=tools)
+        call = answer.tool_calls[0] if answer.tool_calls else None
+        said = f"{call.name} {call.arguments_json}" if call else answer.content
+        tool_right = (call.name if call else None) == task.tool
+        right = tool_right and (
+            call is None
+            or any(same_arguments(call.arguments, wanted, defaults=defaults[call.name]) for wanted in task.accept)
+        )
+        yield Verdict(task.prompt, tool_right, right, said, time.monotonic() - began)
+
+
+def _loops(runtime: Runtime, tools: list[Tool], tasks: tuple[LoopTask, ...]) -> Iterator[Verdict]:
+    for task in tasks:
+        began = time.monotonic()
+        result = runtime.run(task.prompt, tools=tools, limits=Limits(rounds=ROUNDS))
+        made = [f"{i.name} {dict(i.arguments)}" for i in result.invocations]
+        said = "\n      ".join(
+            [
+                *(f"{call} = {i.content[:100]!r}" for call, i in zip(made, result.invocations, strict=True)),
+                result.content,
+            ]
+        )
+        right = (
+            all(re.search(pattern, result.content) for pattern in task.patterns)
+            and not any(re.search(pattern, result.content) for pattern in task.wrong)
+            and all(
+                any(wanted.split(":", 1)[1] in call for call in made if call.startswith(wanted.split(":")[0]))
+                for wanted in task.calls
+            )
+        )
+        yield Verdict(task.prompt, right, right, said, time.monotonic() - began)
+
+
+def _show(verdicts: list[Verdict], *, all_of_them: bool) -> None:
+    for verdict in verdicts:
+        if all_of_them or not verdict.right:
+            print(
+                f"{'ok   ' if verdict.right else 'WRONG'} {verdict.prompt} ({verdict.seconds:.0f} s)\n      {verdict.said}",
+                flush=True,
+            )
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

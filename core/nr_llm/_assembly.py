@@ -5,10 +5,11 @@ from __future__ import annotations
 import logging
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, TypeAlias, TypedDict, Unpack
+from typing import Any, TypedDict, Unpack
 
 import attrs
 
+from nr_llm._checks import Verdicts, check_settings, resumable, said, secrets_of
 from nr_llm._choice import Source, ToolChoice, choose, split_model
 from nr_llm._desk import Desk, Store
 from nr_llm._loop import Plan, dry_run, tool_loop
@@ -19,7 +20,7 @@ from nr_llm.actors import Actor
 from nr_llm.cancellation import Cancellation
 from nr_llm.conversation import Prompt, as_messages
 from nr_llm.effects import Completer, Flow
-from nr_llm.errors import ConfigurationError, InvalidValueError, UnknownNameError, similar
+from nr_llm.errors import ConfigurationError, UnknownNameError
 from nr_llm.limits import LEAST_RESULT_BYTES, Limits
 from nr_llm.messages import Attachment, ToolCall
 from nr_llm.options import Options
@@ -29,13 +30,10 @@ from nr_llm.requests import CompletionRequest
 from nr_llm.responses import CompletionResponse
 from nr_llm.runs import Outcome, Suspended, decide
 from nr_llm.secrets import Secret
-from nr_llm.state import RunState, Verdict
+from nr_llm.state import RunState
 from nr_llm.toolbox import Toolbox
 from nr_llm.tools import Tool
 from nr_llm.window import Window
-
-Verdicts: TypeAlias = Mapping[int, bool] | bool
-"""What a person said to the pending calls, by index in the turn; a bool answers all of them."""
 
 
 class ResumeSettings(TypedDict, total=False):
@@ -43,14 +41,14 @@ class ResumeSettings(TypedDict, total=False):
     What a resumed run may be given.
 
     Keys:
-        tools: Names, ``@group``, ``plugin:tool``, `Tool` objects, typed functions; None for the default set of
-            enabled reads, ``[]`` for none.
+        tools: Names, ``@group``, ``plugin:tool``, `Tool` objects, typed functions, or one of them; None for the
+            default set of enabled reads, ``[]`` for none.
         actor: On whose behalf the run acts.
         deps: What tools find as ``context.deps``.
         cancel: Thrown to stop the run.
     """
 
-    tools: Iterable[ToolChoice] | None
+    tools: ToolChoice | Iterable[ToolChoice] | None
     actor: Actor | None
     deps: Any
     cancel: Cancellation | None
@@ -87,10 +85,6 @@ class Setting:
     desk: Desk
 
 
-def _secrets(given: Mapping[str, Secret | str]) -> dict[str, Secret]:
-    return {alias: secret if isinstance(secret, Secret) else Secret(secret) for alias, secret in given.items()}
-
-
 @attrs.frozen(kw_only=True, eq=False)
 class Assembly:
     """What a Runtime was given, and how runs are made of it."""
@@ -104,7 +98,7 @@ class Assembly:
     actor: Actor | None
     live: Sequence[ObserverFactory]
     store: Store | None
-    secrets: Mapping[str, Secret] = attrs.field(converter=_secrets)
+    secrets: Mapping[str, Secret] = attrs.field(converter=secrets_of)
     completer: Completer
     redactor: Redactor
     threads: DaemonThreads = attrs.field(factory=DaemonThreads)
@@ -141,7 +135,7 @@ class Assembly:
 
     def new(self, prompt: Prompt, *, streamed: bool, **settings: Unpack[RunSettings]) -> Setting:
         """Return a new run."""
-        _check_names(settings, RunSettings)
+        check_settings(settings, RunSettings)
         messages = as_messages(prompt, system=settings.get("system"), attachments=settings.get("attachments") or ())
         provider, known = self.describe(settings.get("model"))
         tools, actor = settings.get("tools"), settings.get("actor") or self.actor
@@ -161,9 +155,9 @@ class Assembly:
 
     def again(self, suspended: Suspended | RunState, verdicts: Verdicts, **settings: Unpack[ResumeSettings]) -> Setting:
         """Return a suspended run with what a person said, its tools checked anew."""
-        _check_names(settings, ResumeSettings)
-        state = suspended.state if isinstance(suspended, Suspended) else suspended
-        state = decide(state, _said(state, verdicts))
+        check_settings(settings, ResumeSettings)
+        state = resumable(suspended)
+        state = decide(state, said(state, verdicts))
         provider, known = self.describe(state.model)
         actor = settings.get("actor") or self.actor
         try:
@@ -177,7 +171,12 @@ class Assembly:
         return Setting(tool_loop(state, self._plan(state, known, toolbox, streamed=False), desk.invocations), desk)
 
     def single_completion(
-        self, prompt: Prompt, *, model: str | None, tools: Iterable[ToolChoice] | None, options: Options | None
+        self,
+        prompt: Prompt,
+        *,
+        model: str | None,
+        tools: ToolChoice | Iterable[ToolChoice] | None,
+        options: Options | None,
     ) -> tuple[Flow[CompletionResponse], Desk]:
         """Return one model call."""
         provider, known = self.describe(model)
@@ -204,9 +203,11 @@ class Assembly:
         desk = self._desk(state, toolbox, actor=actor, deps=deps, watched=False)
         return desk, ToolCall("call_1", toolbox.offered[0], arguments or {})
 
-    def toolbox(self, tools: Iterable[ToolChoice] | None, actor: Actor | None, most: int | None) -> Toolbox:
+    def toolbox(
+        self, tools: ToolChoice | Iterable[ToolChoice] | None, actor: Actor | None, most: int | None
+    ) -> Toolbox:
         """Return the tools of a run; a run that wants none does not load any plugin."""
-        chosen = tools if tools is None or isinstance(tools, (str, Tool)) else tuple(tools)
+        chosen = tools if tools is None or isinstance(tools, str) or callable(tools) else tuple(tools)
         registered = {} if chosen == () else self.tools()
         return choose(registered, chosen, find=self._find, actor=actor, most=most)
 
@@ -269,41 +270,3 @@ def _fitting(limits: Limits, model: Model) -> Limits:
     if model.result_bytes is None or model.result_bytes >= limits.result_bytes:
         return limits
     return attrs.evolve(limits, result_bytes=max(model.result_bytes, LEAST_RESULT_BYTES))
-
-
-def _check_names(settings: Mapping[str, Any], kind: Any) -> None:
-    """
-    Refuse a setting that is none: a misspelt one would be ignored.
-
-    Raises:
-        TypeError: As for any unexpected keyword argument.
-    """
-    if settings.keys() <= kind.__optional_keys__:
-        return
-    name = min(settings.keys() - kind.__optional_keys__)
-    hint = "".join(f" Did you mean {close!r}?" for close in similar(name, kind.__optional_keys__)[:1])
-    names = ", ".join(sorted(kind.__optional_keys__))
-    raise TypeError(f"There is no setting {name!r}.{hint} The settings are: {names}.")
-
-
-def _said(state: RunState, verdicts: Verdicts) -> dict[int, Verdict]:
-    """
-    Return what a person said to each call.
-
-    Raises:
-        InvalidValueError: No pending call has the index, or the verdict is no bool: a word is not taken for a yes.
-    """
-    indices = [pending.index for pending in state.pending]
-    if isinstance(verdicts, bool):
-        verdicts = dict.fromkeys(indices, verdicts)
-    given: Any = verdicts
-    if not isinstance(given, Mapping):
-        raise InvalidValueError(
-            f"must be a bool, or bools by index of the call, not a {type(given).__name__}", path="verdicts"
-        )
-    for index, yes in given.items():
-        if not isinstance(yes, bool):
-            raise InvalidValueError(f"must be True or False, not {yes!r}", path=f"verdicts[{index!r}]")
-        if index not in indices and not state.ended:
-            raise InvalidValueError(f"{index!r} is no index of a pending call; those are {indices}", path="verdicts")
-    return {index: Verdict.APPROVED if yes else Verdict.DENIED for index, yes in given.items()}

@@ -49,7 +49,7 @@ def split_model(reference: str) -> tuple[str, str]:
 
 def choose(
     registered: Mapping[str, Tool],
-    tools: Iterable[ToolChoice] | None,
+    tools: ToolChoice | Iterable[ToolChoice] | None,
     *,
     find: Callable[[str], str],
     actor: Actor | None,
@@ -71,7 +71,7 @@ def choose(
     """
     if tools is None:
         return offer(registered, names=None, actor=actor, most=most)
-    if isinstance(tools, (str, Tool)):
+    if isinstance(tools, str) or callable(tools):
         tools = (tools,)
     known, names = dict(registered), list[str]()
     for item in tools:

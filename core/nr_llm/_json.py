@@ -12,6 +12,7 @@ import functools
 import json
 import math
 from collections.abc import Mapping
+from enum import StrEnum
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, Union, get_origin
 
 from nr_llm.errors import InvalidValueError, MalformedJsonError
@@ -220,6 +221,7 @@ def _converter() -> Converter:
         converter.register_structure_hook(plain, _exactly(plain))
     converter.register_structure_hook(bytes, lambda text, _: base64.b64decode(text, validate=True))
     converter.register_unstructure_hook(bytes, lambda data: base64.b64encode(data).decode())
+    converter.register_unstructure_hook(StrEnum, lambda member: member.value)
     converter.register_structure_hook_func(_is_mapping, lambda value, _: copy_object(value))
     converter.register_unstructure_hook_func(_is_mapping, copy_object)
     return converter

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 import attrs
 
 from nr_llm.errors import InvalidValueError
-from nr_llm.messages import Attachment, ChatMessage, Role
+from nr_llm.messages import Attachment, ChatMessage, Role, ToolCall
 
 Prompt: TypeAlias = str | ChatMessage | Mapping[str, Any] | Sequence[ChatMessage | Mapping[str, Any]]
 """A question, or a whole conversation."""
@@ -49,6 +49,9 @@ def _read(prompt: Prompt) -> Iterable[ChatMessage]:
         return (ChatMessage.user(prompt),)
     if isinstance(prompt, (ChatMessage, Mapping)):
         prompt = (prompt,)
+    given: object = prompt
+    if not isinstance(given, Iterable):
+        raise InvalidValueError(f"must be a text, a message or messages, not a {type(given).__name__}", path="prompt")
     return (_message(item, i) for i, item in enumerate(prompt))
 
 
@@ -61,32 +64,38 @@ def _message(item: ChatMessage | Mapping[str, Any], i: int) -> ChatMessage:
         raise InvalidValueError(str(error), path=f"messages[{i}]") from error
 
 
-def check_pairs(messages: Sequence[ChatMessage]) -> None:
+def check_pairs(messages: Sequence[ChatMessage], *, pending: Sequence[ToolCall] = ()) -> None:
     """
     Check that each call is answered before the next turn, once, and that each result answers a call.
 
     Providers refuse any other conversation, most of them with an error that names neither call nor message.
 
+    Args:
+        messages: The conversation.
+        pending: Calls of its last turn that are still to be answered.
+
     Raises:
         InvalidValueError: A pair is broken; `path` names the message.
     """
-    open_calls: list[str] = []
+    open_calls: list[ToolCall] = []
     for i, message in enumerate(messages):
         if message.role is Role.TOOL:
-            if message.tool_call_id not in open_calls:
+            answered = next((call for call in open_calls if call.id == message.tool_call_id), None)
+            if answered is None:
                 raise InvalidValueError(
                     f"answers {message.tool_call_id!r}, which no open call has", path=f"messages[{i}]"
                 )
-            open_calls.remove(message.tool_call_id)
+            open_calls.remove(answered)
             continue
         _refuse_open(open_calls, i)
-        open_calls = [call.id for call in message.tool_calls or ()]
-    _refuse_open(open_calls, len(messages))
+        open_calls = list(message.tool_calls or ())
+    if pending and open_calls != list(pending):
+        raise InvalidValueError("the pending calls are not those its last turn has open", path="messages")
+    if not pending:
+        _refuse_open(open_calls, len(messages))
 
 
-def _refuse_open(open_calls: Sequence[str], i: int) -> None:
+def _refuse_open(open_calls: Sequence[ToolCall], i: int) -> None:
     if open_calls:
-        raise InvalidValueError(
-            f"the calls {', '.join(map(repr, open_calls))} have no result; add one tool message for each",
-            path=f"messages[{i}]",
-        )
+        ids = ", ".join(repr(call.id) for call in open_calls)
+        raise InvalidValueError(f"the calls {ids} have no result; add one tool message for each", path=f"messages[{i}]")

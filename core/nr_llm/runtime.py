@@ -9,7 +9,8 @@ from contextlib import aclosing
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
-from nr_llm._assembly import Assembly, ResumeSettings, RunSettings, Setting, Verdicts
+from nr_llm._assembly import Assembly, ResumeSettings, RunSettings, Setting
+from nr_llm._checks import Verdicts
 from nr_llm._choice import Source, ToolChoice
 from nr_llm._desk import Desk, Store
 from nr_llm._drive import Ended, drained, events, performed
@@ -169,7 +170,7 @@ class Runtime:
         prompt: Prompt,
         *,
         model: str | None = None,
-        tools: Iterable[ToolChoice] | None = (),
+        tools: ToolChoice | Iterable[ToolChoice] | None = (),
         options: Options | None = None,
     ) -> CompletionResponse:
         """
@@ -192,7 +193,7 @@ class Runtime:
         prompt: Prompt,
         *,
         model: str | None = None,
-        tools: Iterable[ToolChoice] | None = (),
+        tools: ToolChoice | Iterable[ToolChoice] | None = (),
         options: Options | None = None,
     ) -> CompletionResponse:
         """Ask a model once; the asynchronous twin of `complete`."""

@@ -57,6 +57,7 @@ from nr_llm import (
 )
 from nr_llm._json import copy_json, decode, valid_text
 from nr_llm._loop_thread import LoopThread, Serving
+from nr_llm._settle import settle
 from nr_llm._slots import Slots
 from nr_llm._threads import DaemonThreads
 from nr_llm.redaction import WITHHELD, Redactor
@@ -524,9 +525,76 @@ class TestCallers:
         host = runtime(calling(("write", {})), "done")
         held = colour.run(host, tools=["write"])
         assert isinstance(held, Suspended)
-        ended = attrs.evolve(held.state, pending=(), answer="x", reason=TerminationReason.COMPLETED)
+        ended = settle(held.state, TerminationReason.CANCELLED)
 
-        assert colour.resume(host, ended, {0: True}).content == "x"
+        assert colour.resume(host, ended, {0: True}).reason is TerminationReason.CANCELLED
+
+    @both
+    @pytest.mark.parametrize(
+        ("spoil", "text"),
+        [
+            (lambda state: attrs.evolve(state, pending=()), r"messages\[2\]: the calls 'c0' have no result"),
+            (lambda state: attrs.evolve(state, messages=state.messages[:1]), "the pending calls are not those"),
+            (
+                lambda state: attrs.evolve(
+                    state, pending=(attrs.evolve(state.pending[0], call=ToolCall("c0", "write", {"what": "else"})),)
+                ),
+                "the pending calls are not those its last turn has open",
+            ),
+            (lambda state: state.to_json(), "not a dict; read a stored one with RunState.from_json"),
+        ],
+        ids=["forgotten", "unasked", "exchanged", "json"],
+    )
+    def test_a_state_that_was_tampered_with_runs_nothing(self, colour: Any, spoil: Any, text: str) -> None:
+        """What is run is what the conversation shows, and what it asked for is answered."""
+        ran = list[str]()
+
+        def note(what: str = "") -> str:
+            ran.append(what)
+            return what
+
+        host = runtime(calling(("write", {})), "done", tools=[attrs.evolve(write, function=note)])
+        held = colour.run(host, tools=["write"])
+
+        with pytest.raises(InvalidValueError, match=text):
+            colour.resume(host, spoil(held.state), True)
+        assert ran == []
+
+    @both
+    @pytest.mark.parametrize(
+        ("settings", "text"),
+        [
+            ({"limits": {"rounds": 3}}, "limits: must be Limits, not dict"),
+            ({"options": {}}, "options: must be Options, not dict"),
+            ({"cancel": True}, "cancel: must be Cancellation, not bool"),
+            ({"actor": "bob"}, "actor: must be Actor, not str"),
+            ({"run_id": 5}, "run_id: must be str, not int"),
+            ({"prompt": 5}, "prompt: must be a text, a message or messages, not a int"),
+        ],
+    )
+    def test_settings_of_another_type(self, colour: Any, settings: dict[str, Any], text: str) -> None:
+        """They are named before anything begins."""
+        with pytest.raises(InvalidValueError, match=text):
+            colour.run(runtime("done"), **settings)
+
+    def test_an_empty_secret_is_named(self) -> None:
+        """The text says which one it is."""
+        with pytest.raises(InvalidValueError, match=r"secrets\['key'\]: a secret is a non-empty str"):
+            runtime("done", secrets={"key": ""})
+
+    def test_a_tool_without_a_bound_of_time(self) -> None:
+        """None is for no bound."""
+        assert invoke(ToolCall("c", "echo"), [attrs.evolve(echo, timeout=None)]).content == ""
+
+    @both
+    def test_a_single_function_is_a_choice(self, colour: Any) -> None:
+        """As a single name and a single tool are."""
+
+        def own() -> str:
+            """Its own."""
+            return "own"
+
+        assert colour.run(runtime(calling(("own", {})), "done"), tools=own).invocations[0].content == "own"
 
     @both
     def test_resuming_without_the_runs_own_tools_says_what_to_pass(self, colour: Any) -> None:
@@ -670,6 +738,15 @@ class TestValues:
         made = Tool.from_schema("t", "", {}, lambda: fake)
 
         assert "returned a Mock instead of text" in invoke(ToolCall("c", "t"), [made]).content
+
+    def test_a_state_is_plain_json(self) -> None:
+        """It holds no enum members, so that it is read back without being text in between."""
+        state = RunState(run_id="r", model="m", messages=(ChatMessage.user("hi"),), reason=TerminationReason.COMPLETED)
+
+        stored: Any = state.to_json()
+
+        assert type(stored["reason"]) is type(stored["messages"][0]["role"]) is str
+        assert RunState.from_json(stored) == state
 
     def test_numbers_no_sink_takes(self) -> None:
         """An integer that Python would not write, and a float that JSON cannot say."""

@@ -7,7 +7,8 @@ from itertools import count
 from types import TracebackType
 from typing import Any, Self, Unpack
 
-from nr_llm._assembly import ResumeSettings, RunSettings, Verdicts
+from nr_llm._assembly import ResumeSettings, RunSettings
+from nr_llm._checks import Verdicts
 from nr_llm._choice import Source
 from nr_llm._observers import ObserverFactory
 from nr_llm.conversation import Prompt

@@ -15,10 +15,10 @@ import attrs
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from nr_llm import Limits, Runtime, Tool  # noqa: E402  # the checkout's root is put on the path first
-from nr_llm_local.provider import LocalProvider  # noqa: E402
+from nr_llm import Limits, RunResult, Runtime, Tool  # the checkout's root is put on the path first
+from nr_llm_local.provider import LocalProvider
 
-from tests.local_eval.scoring import EvalTool, LoopTask, Task, same_arguments  # noqa: E402
+from tests.local_eval.scoring import EvalTool, LoopTask, Task, same_arguments
 
 ROUNDS = 6
 
@@ -99,6 +99,7 @@ def _loops(runtime: Runtime, tools: list[Tool], tasks: tuple[LoopTask, ...]) -> 
     for task in tasks:
         began = time.monotonic()
         result = runtime.run(task.prompt, tools=tools, limits=Limits(rounds=ROUNDS))
+        assert isinstance(result, RunResult), "no tool of the evaluation needs an approval"
         made = [f"{i.name} {dict(i.arguments)}" for i in result.invocations]
         said = "\n      ".join(
             [
@@ -120,10 +121,8 @@ def _loops(runtime: Runtime, tools: list[Tool], tasks: tuple[LoopTask, ...]) -> 
 def _show(verdicts: list[Verdict], *, all_of_them: bool) -> None:
     for verdict in verdicts:
         if all_of_them or not verdict.right:
-            print(
-                f"{'ok   ' if verdict.right else 'WRONG'} {verdict.prompt} ({verdict.seconds:.0f} s)\n      {verdict.said}",
-                flush=True,
-            )
+            mark = "ok   " if verdict.right else "WRONG"
+            print(f"{mark} {verdict.prompt} ({verdict.seconds:.0f} s)\n      {verdict.said}", flush=True)
 
 
 if __name__ == "__main__":

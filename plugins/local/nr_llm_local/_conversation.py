@@ -12,7 +12,7 @@ from nr_llm.specs import ToolSpec
 
 from nr_llm_local._constraint import REPLY, Schema, choice_schema
 from nr_llm_local._demonstration import demonstration
-from nr_llm_local._prompt import answer_text, plain, result_text, shots, system_text, turn
+from nr_llm_local._prompt import answer_text, plain, result_text, system_text, turn
 
 ASSISTANT = "<|im_start|>assistant\n"
 CHAT = "You are a helpful assistant. Answer in a few sentences."
@@ -41,20 +41,22 @@ class Task:
     made: tuple[ToolCall, ...] = ()
 
 
-def task_of(request: CompletionRequest, *, without: Sequence[str] = ()) -> Task:
+def task_of(request: CompletionRequest, *, without: Sequence[str] = (), results: int | None = None) -> Task:
     """
     Return the task for a request.
 
     Args:
         request: The request.
         without: Names of tools that may not be chosen this time.
+        results: Results after which the model has to reply, or None.
     """
     tools = _offered(request)
     if not tools:
         return _free(request)
     system = turn("system", system_text(tools, _system(request.messages)))
-    prompt = "".join((demonstration(), system, shots(tools), *_turns(request.messages), ASSISTANT))
-    allowed = tuple(tool for tool in tools if tool.name not in without)
+    prompt = "".join((demonstration(), system, *_turns(request.messages), ASSISTANT))
+    enough = results is not None and _found(request.messages) >= results
+    allowed = tuple(tool for tool in tools if tool.name not in without and not enough)
     return Task(prompt=prompt, schema=_schema(request, allowed), made=tuple(_made(request.messages)))
 
 
@@ -104,20 +106,26 @@ def _question(messages: Sequence[ChatMessage]) -> str:
 
 def _data(messages: Sequence[ChatMessage]) -> str:
     """Return the results that came after the last question."""
-    results: list[str] = []
+    results = [message.content for message in _since_question(messages) if message.role is Role.TOOL]
+    return "\n".join(reversed(results))
+
+
+def _found(messages: Sequence[ChatMessage]) -> int:
+    """Return how many calls since the last question gave a result."""
+    return sum(message.role is Role.TOOL and not message.is_error for message in _since_question(messages))
+
+
+def _since_question(messages: Sequence[ChatMessage]) -> Iterator[ChatMessage]:
+    """Yield what came after the last question, the latest first."""
     for message in reversed(messages):
         if message.role is Role.USER:
-            break
-        if message.role is Role.TOOL:
-            results.append(message.content)
-    return "\n".join(reversed(results))
+            return
+        yield message
 
 
 def _made(messages: Sequence[ChatMessage]) -> Iterator[ToolCall]:
     """Yield the calls that were made since the last question."""
-    for message in reversed(messages):
-        if message.role is Role.USER:
-            return
+    for message in _since_question(messages):
         yield from message.tool_calls or ()
 
 

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from nr_llm._json import JSON, encode
 from nr_llm.specs import ToolSpec
 
 DESCRIPTION = 220
 PARAMETER_DESCRIPTION = 90
-SHOTS_PER_TOOL = 2
 
 INSTRUCTION = (
     'You choose one tool for the user\'s request and answer only with JSON: {"tool": NAME, "arguments": {...}}.'
 )
-REPLY_LINE = '- reply: Reply to the user directly, when no tool is needed. Arguments: {"text": "string"}'
+REPLY_LINE = "- reply: Reply to the user directly, when no tool is needed. Arguments: text (string)."
 
 _SPECIAL = re.compile(r"<\|(?=[a-z_]+\|>)|<(?=/?tool_call>)")
 
@@ -49,28 +48,6 @@ def result_text(result: str, request: str, *, failed: bool = False) -> str:
     return f"{'Error' if failed else 'Result'}: {plain(result)}\nRequest: {plain(request)}"
 
 
-def shots(tools: Sequence[ToolSpec]) -> str:
-    """
-    Return the tools' own examples as turns.
-
-    An example is ``{"request": "What people say", "arguments": {...}}``; one without a request cannot be shown.
-    """
-    return "".join(turn("user", plain(said)) + turn("assistant", plain(answer)) for said, answer in _shots(tools))
-
-
-def _shots(tools: Sequence[ToolSpec]) -> Iterator[tuple[str, str]]:
-    for tool in tools:
-        examples = tool.parameters.get("examples")
-        shown = 0
-        for example in examples if isinstance(examples, list) else ():
-            if not isinstance(example, dict) or shown == SHOTS_PER_TOOL:
-                continue
-            said, arguments = example.get("request"), example.get("arguments")
-            if isinstance(said, str) and isinstance(arguments, dict):
-                shown += 1
-                yield said, answer_text(tool.name, arguments)
-
-
 def system_text(tools: Sequence[ToolSpec], host: str = "") -> str:
     """Return the instruction, the tools, and what the host has to say."""
     lines = [INSTRUCTION, "Tools:", *(tool_line(tool) for tool in tools), REPLY_LINE]
@@ -80,36 +57,40 @@ def system_text(tools: Sequence[ToolSpec], host: str = "") -> str:
 
 
 def tool_line(tool: ToolSpec) -> str:
-    """Return one tool as a line."""
-    return (
-        f"- {tool.name}: {shortened(plain(tool.description), DESCRIPTION)} Arguments: {arguments_text(tool.parameters)}"
-    )
+    """Return one tool as a line: what it does, its arguments in words, and an example in the form to write."""
+    description = shortened(plain(tool.description), DESCRIPTION)
+    return f"- {tool.name}: {description} {arguments_text(tool.parameters)}{_example(tool)}"
 
 
 def arguments_text(parameters: Mapping[str, JSON]) -> str:
-    """Return the parameters as a JSON object of descriptions."""
+    """
+    Return the parameters in words.
+
+    Not as JSON: a small model copies a description that stands where a value would.
+    """
     properties = parameters.get("properties")
     required = parameters.get("required")
-    if not isinstance(properties, Mapping):
-        return "{}"
+    if not isinstance(properties, Mapping) or not properties:
+        return "Arguments: none."
     names = required if isinstance(required, list) else []
-    inner = ", ".join(
-        f"{encode(name)}: {encode(_described(schema, optional=name not in names))}"
-        for name, schema in properties.items()
-    )
-    return "{" + plain(inner) + "}"
+    described = (_described(name, schema, optional=name not in names) for name, schema in properties.items())
+    return f"Arguments: {plain('; '.join(described))}."
 
 
-def _described(schema: JSON, *, optional: bool) -> str:
+def _described(name: str, schema: JSON, *, optional: bool) -> str:
     if not isinstance(schema, Mapping):
         schema = {}
-    text = _kind(schema)
-    if optional:
-        text += ", optional"
+    text = f"{name} ({'optional ' if optional else ''}{_kind(schema)}"
     description = schema.get("description")
     if isinstance(description, str) and description:
-        text += ": " + shortened(description, PARAMETER_DESCRIPTION)
-    return text
+        text += ": " + shortened(description, PARAMETER_DESCRIPTION).rstrip(".")
+    return text + ")"
+
+
+def _example(tool: ToolSpec) -> str:
+    examples = tool.parameters.get("examples")
+    first = examples[0] if isinstance(examples, list) and examples else None
+    return f" Example: {plain(answer_text(tool.name, first))}" if isinstance(first, dict) else ""
 
 
 def _kind(schema: Mapping[str, JSON]) -> str:

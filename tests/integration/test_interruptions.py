@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from itertools import count
 from typing import Any
 
 import attrs
@@ -189,6 +190,21 @@ def test_stopped_anywhere(place: str, how: str, colour: str, script: Script, pos
 
     check(left)
     check_kept(left)
+
+
+@pytest.mark.parametrize("colour", ["sync", "async"])
+@pytest.mark.parametrize(("place", "how"), TRAPS)
+def test_stopped_everywhere(place: str, how: str, colour: str) -> None:
+    """The same at every single event, checkpoint, request and call of one run."""
+    for position in count(1):
+        trap = Trap(place, how, position)
+        left = stopped(MIXED, trap, colour=colour)
+        check(left)
+        check_kept(left)
+        if not trap.sprung:
+            break
+
+    assert position > {"model": 3, "tool": 6}.get(place, 10)
 
 
 @tried(60)

@@ -203,14 +203,17 @@ class Delivery:
 
     def rest(self, reply: CompletionResponse) -> TextDelta | None:
         """Return the text still to leave when `reply` is complete: what of it was not streamed."""
-        text = self._through(reply.content[self._received :], 0)
+        text = self._through((reply.content or reply.refusal or "")[self._received :], 0)
         for i, stage in enumerate(self._stages):
             text += self._through(stage.finish(), i + 1)
         return self._text(text)
 
     def filtered(self, reply: CompletionResponse) -> CompletionResponse:
         """Return `reply` with the content that left, where filters may have changed it."""
-        return attrs.evolve(reply, content="".join(self._pieces)) if self._stages else reply
+        if not self._stages:
+            return reply
+        text = "".join(self._pieces)
+        return attrs.evolve(reply, content=text, refusal=text if reply.refusal else None)  # people read either
 
     def blame(self, error: Exception) -> None:
         """Mark `error` if a part of the reply had left already, and note that part."""

@@ -245,7 +245,7 @@ def _llm_step(number: int, reply: CompletionResponse) -> RunStep:
         kind=StepKind.LLM,
         round=number,
         duration_ms=reply.elapsed * 1000,
-        content=reply.content,
+        content=reply.content or reply.refusal or "",
         reasoning=reply.reasoning,
         finish_reason=reply.finish_detail or str(reply.finish_reason),
         input_tokens=usage.input_tokens,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Coroutine, Iterable
 from typing import Any, Protocol, TypeAlias
 
 import attrs
@@ -25,7 +25,7 @@ class RunInfo:
 
 class Observer(Protocol):
     """
-    Watches one run; each method may be left out.
+    Watches one run by plain methods, none of them async; each may be left out.
 
     A method that raises is logged and its observer switched off for the rest of the run.
     """
@@ -42,6 +42,18 @@ class Observer(Protocol):
 
 ObserverFactory: TypeAlias = Callable[[RunInfo], Any]
 """Makes the observer of one run: an `Observer`, with only the methods it wants."""
+
+
+def _refuse_coroutine(done: object) -> None:
+    """
+    Close what an async method returned, which nobody awaits.
+
+    Raises:
+        TypeError: It was one.
+    """
+    if isinstance(done, Coroutine):
+        done.close()
+        raise TypeError("an observer is told by plain methods")
 
 
 class Observers:
@@ -62,8 +74,8 @@ class Observers:
         for observer in tuple(self._watching):
             try:
                 method = getattr(observer, event, None)
-                if method is not None:
-                    method(value)
+                if method is not None and (done := method(value)) is not None:
+                    _refuse_coroutine(done)
             except Exception as error:  # noqa: BLE001  # an observer never stops a run
                 self._watching = [other for other in self._watching if other is not observer]
                 self._report(observer, error)

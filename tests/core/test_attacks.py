@@ -41,6 +41,7 @@ from nr_llm import (
     StoreError,
     Suspended,
     TerminationReason,
+    TextDelta,
     Tool,
     ToolArtifact,
     ToolCall,
@@ -775,6 +776,44 @@ class TestValues:
         outcome = colour.run(runtime("done", live=[lambda _: Broken(), lambda _: Broken()]))
 
         assert outcome.content == "done"
+
+    @both
+    def test_an_async_observer_is_switched_off(self, colour: Any, caplog: pytest.LogCaptureFixture) -> None:
+        """Nobody would await it; the log says so, and no coroutine is left behind."""
+
+        class Later:
+            async def step(self, step: Any) -> None:
+                """Watch."""
+
+        assert colour.run(runtime("done", live=[lambda _: Later()])).content == "done"
+        gc.collect()
+        assert "Observer Later raised TypeError" in caplog.text
+
+    @both
+    def test_a_refusal_is_streamed_filtered_and_recorded(self, colour: Any) -> None:
+        """It is the answer people see, so what is done to answers is done to it."""
+
+        class Shout:
+            def feed(self, text: str) -> str:
+                """Raise the voice."""
+                return text.upper()
+
+            def finish(self) -> str:
+                """Hold nothing back."""
+                return ""
+
+        def loud(inner: Any) -> Any:
+            return lambda request: inner(attrs.evolve(request, stages=(*request.stages, Shout)))
+
+        seen: list[Any] = []
+        for middleware, said in (((), "I will not."), ((loud,), "I WILL NOT.")):
+            host = runtime(CompletionResponse(refusal="I will not."), middleware=middleware)
+            stream = colour.stream(host, watch=seen.append)
+            step = next(e.step for e in seen if isinstance(e, StepRecorded) and e.step.kind is StepKind.LLM)
+
+            assert "".join(event.text for event in seen if isinstance(event, TextDelta)) == said
+            assert stream.outcome.content == step.content == said
+            seen.clear()
 
 
 class TestSecrets:

@@ -128,7 +128,8 @@ def _read_part(part: object, path: str) -> str | Attachment:
             return _read_url(image.get("url") if isinstance(image, Mapping) else image, "image/*", None, path)
         if kind == "input_audio" and isinstance(part.get("input_audio"), Mapping):
             audio, types = part["input_audio"], {word: name for name, word in AUDIO_FORMATS.items()}
-            media_type = types.get(audio.get("format"), f"audio/{audio.get('format')}")
+            word = str(audio.get("format"))
+            media_type = types.get(word, f"audio/{word}")
             return _read_url(f"data:{media_type};base64,{audio.get('data')}", media_type, None, path)
         if kind == "file" and isinstance(part.get("file"), Mapping):
             file = part["file"]
@@ -182,7 +183,9 @@ def _read_text(text: str) -> tuple[dict[str, JSON], str | None]:
 
 
 def _shown(value: object) -> str:
-    try:
-        return encode(value)
-    except InvalidValueError:
-        return repr(value)
+    for show in (encode, repr):
+        try:
+            return show(value)
+        except Exception:  # noqa: BLE001, S112  # an endless integer, or an object that cannot tell of itself
+            continue
+    return f"a {type(value).__name__}"

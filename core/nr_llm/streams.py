@@ -73,8 +73,15 @@ class RunStream(_Progress):
         self.close()
 
     def close(self) -> None:
-        """End the run if it has not ended: nothing further is called, and every open call gets an answer."""
-        self._events.close()
+        """
+        End the run if it has not ended: nothing further is called, and every open call gets an answer.
+
+        While another thread waits for the next event, the run is cancelled and ends there.
+        """
+        if getattr(self._events, "gi_running", False):
+            self.cancel("the stream was closed")
+        else:
+            self._events.close()
 
 
 class AsyncRunStream(_Progress):
@@ -100,4 +107,7 @@ class AsyncRunStream(_Progress):
 
     async def aclose(self) -> None:
         """End the run if it has not ended; see `RunStream.close`."""
-        await self._events.aclose()
+        if getattr(self._events, "ag_running", False):
+            self.cancel("the stream was closed")
+        else:
+            await self._events.aclose()

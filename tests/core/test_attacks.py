@@ -188,6 +188,57 @@ class TestHonesty:
         assert (outcome.reason, outcome.rounds) == (TerminationReason.MAX_ROUNDS, 3)
 
 
+class TestLeaving:
+    """Streams that are left from elsewhere."""
+
+    @staticmethod
+    def held(go: threading.Event) -> Tool:
+        """Return a tool that lasts until `go`, or a while."""
+
+        def lasts(context: ToolContext) -> str:
+            go.set()
+            context.cancelled.wait(5)
+            return "late"
+
+        return Tool.from_schema("lasts", "", {}, lasts, context="context")
+
+    def test_a_stream_closed_by_another_thread_is_cancelled(self) -> None:
+        """The one that waits for its events gets the end of the run instead of an error of Python's."""
+        go = threading.Event()
+        stream = runtime(calling(("lasts", {})), "done", tools=[self.held(go)]).stream("hi")
+
+        def close() -> None:
+            go.wait(5)
+            stream.close()
+
+        other = threading.Thread(target=close)
+        other.start()
+        for _ in stream:
+            pass
+        other.join()
+
+        assert stream.state.reason is TerminationReason.CANCELLED
+
+    def test_a_stream_closed_by_another_task_is_cancelled(self) -> None:
+        """As with threads."""
+        go = threading.Event()
+
+        async def main() -> Any:
+            stream = runtime(calling(("lasts", {})), "done", tools=[self.held(go)]).astream("hi")
+
+            async def close() -> None:
+                await asyncio.to_thread(go.wait, 5)
+                await stream.aclose()
+
+            other = asyncio.create_task(close())
+            async for _ in stream:
+                pass
+            await other
+            return stream
+
+        assert asyncio.run(main()).state.reason is TerminationReason.CANCELLED
+
+
 class TestSwitches:
     """Cancellation that is shared, long-lived, or watched by code that raises."""
 
@@ -748,6 +799,21 @@ class TestValues:
 
         assert type(stored["reason"]) is type(stored["messages"][0]["role"]) is str
         assert RunState.from_json(stored) == state
+
+    @pytest.mark.parametrize("given", [{"n": 10**5000}, {"o": object()}, {1: 2}])
+    def test_arguments_that_no_text_can_show(self, given: Any) -> None:
+        """They are malformed, and telling so does not raise."""
+        call = ToolCall.from_wire({"id": "c", "function": {"name": "n", "arguments": given}})
+
+        assert call.malformed is not None
+        assert call.arguments == {}
+
+    @pytest.mark.parametrize("word", [["wav"], {}, None])
+    def test_an_audio_format_that_is_no_word(self, word: Any) -> None:
+        """It is refused by its place or kept as it is, and no lookup breaks on it."""
+        part = {"type": "input_audio", "input_audio": {"format": word, "data": "@"}}
+        with pytest.raises(InvalidValueError, match=r"content\[0\]"):
+            ChatMessage.from_wire({"role": "user", "content": [part]})
 
     def test_numbers_no_sink_takes(self) -> None:
         """An integer that Python would not write, and a float that JSON cannot say."""

@@ -75,7 +75,8 @@ def nr_llm_commands(settings: Any) -> Iterable[Any]:  # type: ignore[empty-body]
     Return commands for the command line.
 
     Called once: when the command line meets a word it does not know itself, prints the help of a group, or
-    examines all plugins; not for its own help, which loads no plugin.  Returning nothing means that there is no command.  It may raise, as `nr_llm_tools` may.
+    examines all plugins; not for its own help, which loads no plugin.  Returning nothing means that there is no
+    command.  It may raise, as `nr_llm_tools` may.
 
     Args:
         settings: As for `nr_llm_tools`.

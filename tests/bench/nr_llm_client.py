@@ -14,7 +14,8 @@ from nr_llm_openai import OpenAI
 
 @tool
 def add(a: int, b: int) -> str:
-    """Add two numbers.
+    """
+    Add two numbers.
 
     Args:
         a: The first number.
@@ -25,7 +26,8 @@ def add(a: int, b: int) -> str:
 
 @tool
 def read(path: str) -> str:
-    """Read a file.
+    """
+    Read a file.
 
     Args:
         path: The file's path.
@@ -35,7 +37,8 @@ def read(path: str) -> str:
 
 @tool
 def echo(text: str) -> str:
-    """Count the characters of a text.
+    """
+    Count the characters of a text.
 
     Args:
         text: The text.
@@ -45,7 +48,8 @@ def echo(text: str) -> str:
 
 @tool
 def work(i: int) -> str:
-    """Do a unit of work.
+    """
+    Do a unit of work.
 
     Args:
         i: The unit's number.
@@ -54,7 +58,8 @@ def work(i: int) -> str:
 
 
 async def _awork(i: int) -> str:
-    """Do a unit of work.
+    """
+    Do a unit of work.
 
     Args:
         i: The unit's number.
@@ -75,7 +80,8 @@ class Client:
         )
 
     def _settings(self, model: str, parallel: Tool | None = None) -> dict[str, Any]:
-        return {"model": f"openai:{model}", "tools": TOOLS[model.rpartition("-")[0]] if parallel is None else [parallel]}
+        tools = TOOLS[model.rpartition("-")[0]] if parallel is None else [parallel]
+        return {"model": f"openai:{model}", "tools": tools}
 
     def loop(self, model: str) -> str:
         """Run to the end, blocking."""

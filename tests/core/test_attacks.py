@@ -31,6 +31,7 @@ from nr_llm import (
     NrLlmError,
     Options,
     PluginError,
+    PluginHost,
     ProviderError,
     RateLimitError,
     RunState,
@@ -53,6 +54,7 @@ from nr_llm import (
     UnknownNameError,
     Verdict,
     ainvoke,
+    hookimpl,
     invoke,
     tool,
 )
@@ -63,6 +65,7 @@ from nr_llm._slots import Slots
 from nr_llm._threads import DaemonThreads
 from nr_llm.redaction import WITHHELD, Redactor
 from nr_llm.testing import ScriptedProvider, calling
+from nr_llm.toolbox import offer
 
 from tests.core.colours import COLOURS
 
@@ -717,6 +720,53 @@ class TestCallers:
         outcome: Any = host.run("hi")
 
         assert len(outcome.invocations[0].content.encode()) == 256
+
+
+class TestHosts:
+    """A Runtime over a host, and what it can be asked."""
+
+    def test_a_runtime_over_a_host(self) -> None:
+        """Tools and providers of plugins are found by their names, and closed with the Runtime."""
+
+        class Parts:
+            @hookimpl
+            def nr_llm_tools(self) -> list[Tool]:
+                return [echo]
+
+        host = PluginHost(plugins=[Parts()])
+        provider = ScriptedProvider(calling(("echo", {"what": "from a plugin"})), "done")
+        with Runtime(host, providers=[provider], model="scripted:") as over:
+            outcome: Any = over.run("hi")
+            assert list(over.tools()) == ["echo"]
+            assert over.provider("scripted") is provider
+            assert over.describe()[1].name == "script"
+            with pytest.raises(UnknownNameError, match="'ecko'"):
+                over.run("hi", tools=["ecko"])
+
+        assert outcome.invocations[0].content == "from a plugin"
+
+    def test_what_is_offered_is_registered(self) -> None:
+        """A toolbox offers nothing that nobody has."""
+        with pytest.raises(UnknownNameError, match="Did you mean 'echo'"):
+            offer({"echo": echo}, names=["ecko"], actor=None)
+
+    @both
+    def test_a_single_completion_through_filters(self, colour: Any) -> None:
+        """What is streamed on the way is passed over; the answer is returned."""
+
+        class Plain:
+            def feed(self, text: str) -> str:
+                """Change nothing."""
+                return text
+
+            def finish(self) -> str:
+                """Hold nothing back."""
+                return ""
+
+        def layer(inner: Any) -> Any:
+            return lambda request: inner(attrs.evolve(request, stages=(Plain,)))
+
+        assert colour.complete(runtime("done", middleware=[layer]), "hi").content == "done"
 
 
 class TestErrors:

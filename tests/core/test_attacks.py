@@ -905,6 +905,20 @@ class TestValues:
         gc.collect()
         assert "Observer Later raised TypeError" in caplog.text
 
+    def test_what_an_observer_returns_is_nobodys(self) -> None:
+        """A method that happens to return something is not switched off for it."""
+        seen: list[Any] = []
+
+        class Counts:
+            def step(self, step: Any) -> int:
+                """Watch."""
+                seen.append(step)
+                return len(seen)
+
+        runtime("done", live=[lambda _: Counts()]).run("hi")
+
+        assert len(seen) == 2
+
     @both
     def test_a_refusal_is_streamed_filtered_and_recorded(self, colour: Any) -> None:
         """It is the answer people see, so what is done to answers is done to it."""

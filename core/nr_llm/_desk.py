@@ -20,7 +20,7 @@ from nr_llm._turns import past_invocations
 from nr_llm.actors import Actor
 from nr_llm.cancellation import Cancellation
 from nr_llm.effects import CallOutcome
-from nr_llm.errors import ProviderError, RunCancelledError, StoreError, StreamInterruptedError
+from nr_llm.errors import ProviderError, RunCancelledError, StoreError, StreamInterruptedError, ToolError
 from nr_llm.events import Delta, TextDelta
 from nr_llm.limits import Limits
 from nr_llm.providers import Provider
@@ -139,8 +139,6 @@ class Desk:
     ) -> ToolContext:
         """Return what the tool of a call may know of the run."""
         settings: dict[str, Any] = {} if self.secret_of is None else {"secret_of": self.secret_of}
-        if self.run_id:  # a call without a run is one of its kind
-            settings["idempotency_key"] = f"{self.run_id}:{self.last.rounds}:{pending.index}"
         return ToolContext(
             run_id=self.run_id,
             call_id=pending.call.id,
@@ -149,6 +147,7 @@ class Desk:
             deps=self.deps,
             deadline=deadline,
             cancelled=cancelled,
+            idempotency_key=f"{self.run_id}:{self.last.rounds}:{pending.index}",
             log=MaskedLogger(self.log.getChild("tools"), self.redactor),
             redactor=self.redactor,
             report=report,
@@ -156,7 +155,14 @@ class Desk:
         )
 
     def log_failure(self, tool: object, error: BaseException) -> None:
-        """Log what a tool raised, with its traceback, secrets masked: the only place its text goes."""
+        """
+        Log what a tool raised, with its traceback, secrets masked: the only place its text goes.
+
+        What a tool says to the model on purpose is no failure of the tool.
+        """
+        if isinstance(error, (ToolError, RunCancelledError)):
+            self.log.debug("Tool %r refused in run %s", getattr(tool, "name", tool), self.run_id)
+            return
         text = self.redactor.redact("".join(traceback.format_exception(error)))
         self.log.error("Tool %r failed in run %s\n%s", getattr(tool, "name", tool), self.run_id, text)
 

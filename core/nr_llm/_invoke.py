@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import uuid
 from collections.abc import Awaitable, Iterable
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any
@@ -91,14 +92,15 @@ async def acall_one(performer: AsyncPerformer, call: ToolCall) -> ToolResult:
 def _desk(
     tools: Toolbox | Iterable[Tool], limits: Limits | None, actor: Actor | None, deps: Any, cancel: Cancellation | None
 ) -> Desk:
+    run_id = uuid.uuid4().hex
     return Desk(
-        run_id="",
+        run_id=run_id,
         toolbox=tools if isinstance(tools, Toolbox) else Toolbox.of(tools),
         limits=limits or Limits(),
         threads=DaemonThreads(idle_seconds=0.0),
         slots=Slots(),
-        observers=Observers((), RunInfo(run_id="", model=""), logging.getLogger("nr_llm")),
-        last=RunState(run_id="", model=""),
+        observers=Observers((), RunInfo(run_id=run_id, model=""), logging.getLogger("nr_llm")),
+        last=RunState(run_id=run_id, model=""),
         cancelled=cancel or Cancellation(),
         actor=actor,
         deps=deps,

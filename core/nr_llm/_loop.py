@@ -31,7 +31,7 @@ from collections.abc import Sequence
 
 import attrs
 
-from nr_llm._turns import answered, batches, held, past_invocations, screened, with_reply
+from nr_llm._turns import answered, batches, call_ids, held, past_invocations, screened, with_reply
 from nr_llm.bounds import bound_result
 from nr_llm.effects import CallOutcome, Completer, Flow, Invoke, Record, ask, complete
 from nr_llm.messages import ChatMessage
@@ -80,6 +80,7 @@ def tool_loop(state: RunState, plan: Plan, invocations: list[ToolInvocation] | N
     """
     invocations = [] if invocations is None else invocations
     invocations.extend(past_invocations(state))
+    taken = call_ids(state.messages)  # derived from the state, kept so that a round costs what is new
     while not state.ended:
         if state.pending:
             if waiting := held(state, plan.toolbox):
@@ -90,7 +91,7 @@ def tool_loop(state: RunState, plan: Plan, invocations: list[ToolInvocation] | N
             state = attrs.evolve(state, answer="", reason=reason)
             yield from ask(Record(None, state))
         else:
-            state = yield from _next_reply(state, plan)
+            state = yield from _next_reply(state, plan, taken)
     return result_of(state, invocations)
 
 
@@ -127,7 +128,7 @@ def _exhausted(state: RunState) -> TerminationReason | None:
     return None
 
 
-def _next_reply(state: RunState, plan: Plan) -> Flow[RunState]:
+def _next_reply(state: RunState, plan: Plan, taken: set[str]) -> Flow[RunState]:
     """Ask the model once and fold its reply in."""
     # A run without tools is one round, whatever the bound; only pauses of the model make it more.
     last = state.rounds >= (state.limits.rounds if plan.toolbox.offered else max(1, state.limits.rounds))
@@ -154,7 +155,7 @@ def _next_reply(state: RunState, plan: Plan) -> Flow[RunState]:
         Record(RunStep(kind=StepKind.REQUEST, round=number, messages_sent=messages, tool_specs=names), state)
     )
     reply = yield from plan.completer(request)
-    state = with_reply(state, reply, tools_offered=bool(tools), last=last)
+    state = with_reply(state, reply, taken=taken, tools_offered=bool(tools), last=last)
     if budget is not None:
         factor = calibrated(state.calibration, observed=reply.usage.input_tokens, estimated=budget.estimated)
         state = attrs.evolve(state, calibration=factor)

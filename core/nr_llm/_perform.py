@@ -160,7 +160,9 @@ class Performer:
 
     def wait(self, seconds: float, jitter: float) -> None:
         """Pause, or until the run is cancelled."""
-        self.desk.cancelled.wait(seconds + random.random() * jitter)  # noqa: S311  # no secret depends on it
+        end = time.monotonic() + seconds + random.random() * jitter  # noqa: S311  # no secret depends on it
+        while (left := end - time.monotonic()) > 0 and not self.desk.cancelled.wait(patience(left)):
+            pass
         self.desk.go_on()
 
     def close(self, state: RunState) -> None:

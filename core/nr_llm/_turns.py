@@ -28,17 +28,20 @@ _REASONS = {
 Batch = tuple[PendingCall, ...]
 
 
-def with_reply(state: RunState, reply: CompletionResponse, *, tools_offered: bool, last: bool) -> RunState:
+def with_reply(
+    state: RunState, reply: CompletionResponse, *, taken: set[str], tools_offered: bool, last: bool
+) -> RunState:
     """
     Return `state` with a reply folded in.
 
     Args:
         state: The run when the request was sent.
         reply: The answer.
+        taken: Ids of all calls so far; those of the reply are added.
         tools_offered: Whether the request offered tools; calls nobody offered are no calls.
         last: Whether this was the closing request after the last round.
     """
-    calls = _unique(reply.tool_calls or (), state.messages) if tools_offered else ()
+    calls = _unique(reply.tool_calls or (), taken) if tools_offered else ()
     content = reply.content or reply.refusal or ""
     turn = reply.to_message(content=content, tool_calls=calls)
     state = attrs.evolve(
@@ -55,9 +58,13 @@ def with_reply(state: RunState, reply: CompletionResponse, *, tools_offered: boo
     return attrs.evolve(state, answer=content, reason=reason)
 
 
-def _unique(calls: Sequence[ToolCall], messages: Sequence[ChatMessage]) -> tuple[ToolCall, ...]:
+def call_ids(messages: Sequence[ChatMessage]) -> set[str]:
+    """Return the ids of all calls in a conversation."""
+    return {call.id for message in messages for call in message.tool_calls or ()}
+
+
+def _unique(calls: Sequence[ToolCall], taken: set[str]) -> tuple[ToolCall, ...]:
     """Give each call an id no other call of the conversation has; providers repeat, omit and invent ids."""
-    taken = {call.id for message in messages for call in message.tool_calls or ()}
     unique = []
     for call in calls:
         if call.id in taken:

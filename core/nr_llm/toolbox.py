@@ -79,13 +79,16 @@ def offer(
 
     Raises:
         UnknownNameError: A chosen tool is not registered.
-        InvalidValueError: More tools are chosen than the model copes with.
+        InvalidValueError: More tools are chosen by name than the model copes with; of the default set, which nobody
+            chose, it gets as many as it copes with.
     """
     chosen = default_names(registered) if names is None else tuple(dict.fromkeys(names))
     for name in chosen:
         if name not in registered:
             raise UnknownNameError("tool", name, known=registered)
     offered = tuple(name for name in chosen if denial(registered[name], actor) is None)
+    if names is None:
+        offered = offered[:most]
     if most is not None and len(offered) > most:
         raise InvalidValueError(
             f"{len(offered)} tools are chosen and the model copes with {most}; choose fewer: {', '.join(offered)}",

@@ -260,6 +260,21 @@ class TestInvoke:
         assert "Did you mean 'echo'" in invoke(ToolCall("c", "ecko"), [echo]).content
         assert "no complete JSON object" in invoke(ToolCall("c", "echo", {}, "{"), [echo]).content
 
+    def test_each_call_has_a_key_of_its_own(self) -> None:
+        """Two single calls never share an idempotency key."""
+        keys: list[str] = []
+
+        @tool
+        def note(context: ToolContext) -> str:
+            """Note the key."""
+            keys.append(context.idempotency_key)
+            return ""
+
+        for _ in range(2):
+            invoke(ToolCall("c", "note"), [note])
+
+        assert 2 == len(set(keys))
+
     def test_async(self) -> None:
         """The async twin does the same."""
         assert "x" == asyncio.run(ainvoke(ToolCall("c", "echo", {"what": "x"}), [echo])).content

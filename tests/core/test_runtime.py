@@ -472,6 +472,13 @@ class TestChoice:
         with pytest.raises(InvalidValueError, match="copes with 1"):
             colour.run(runtime("x", describe={"max_tools": 1}), tools=["echo", "aecho"])
 
+    def test_a_default_set_is_cut_to_what_the_model_copes_with(self, colour: Any) -> None:
+        """Tools that nobody chose do not keep a small model from answering."""
+        own = runtime("x", describe={"max_tools": 1})
+        colour.run(own)
+
+        assert ["echo"] == [t.name for t in own.provider("scripted").requests[0].tools]  # type: ignore[union-attr]
+
     def test_no_model_is_an_error(self, colour: Any) -> None:
         """Nothing is asked merely because something is installed."""
         with pytest.raises(ConfigurationError, match="No model is named"):
@@ -531,8 +538,8 @@ class TestToolFaults:
 
         assert ("x", True) == (result.content, result.invocations[0].is_error)
 
-    def test_a_tool_error_is_for_the_model(self, colour: Any) -> None:
-        """The text of a `ToolError` reaches the model."""
+    def test_a_tool_error_is_for_the_model(self, colour: Any, caplog: pytest.LogCaptureFixture) -> None:
+        """The text of a `ToolError` reaches the model, and is no failure to log."""
 
         @tool
         def boom() -> str:
@@ -542,6 +549,7 @@ class TestToolFaults:
         result = colour.run(runtime(calling(("boom", {})), "x", tools=[boom]))
 
         assert "The table is locked; try again." == result.invocations[0].content
+        assert "" == caplog.text
 
     @pytest.mark.parametrize("value", [None, 7, b"x", ["a"], object()])
     def test_other_values_are_an_error_turn(self, colour: Any, value: object) -> None:

@@ -107,7 +107,8 @@ class TestDiscovery:
         unnamed = PluginHost.discover(site.names, plugins=[module])
 
         assert found(given, site)["mine"].reason == "the program passed a plugin named 'mine' itself"
-        assert [record.name for record in unnamed.records()] == ["mine-2", "mine"]
+        names = [record.name for record in unnamed.records() if record.name.startswith("mine")]
+        assert names == ["mine-2", "mine"]
         assert {registered.address for registered in unnamed.tools()} == {"mine-2:a", "mine:good"}
 
     def test_unreadable_package(self, site: Site):

@@ -10,7 +10,7 @@ from typing import Any, TypedDict, Unpack
 import attrs
 
 from nr_llm._checks import Verdicts, check_settings, resumable, said, secrets_of
-from nr_llm._choice import Source, ToolChoice, choose, split_model
+from nr_llm._choice import Source, ToolChoice, choose, listed, split_model
 from nr_llm._desk import Desk, Store
 from nr_llm._loop import Plan, dry_run, tool_loop
 from nr_llm._observers import ObserverFactory, Observers, RunInfo
@@ -207,7 +207,7 @@ class Assembly:
         self, tools: ToolChoice | Iterable[ToolChoice] | None, actor: Actor | None, most: int | None
     ) -> Toolbox:
         """Return the tools of a run; a run that wants none does not load any plugin."""
-        chosen = tools if tools is None or isinstance(tools, str) or callable(tools) else tuple(tools)
+        chosen = None if tools is None else listed(tools)
         registered = {} if chosen == () else self.tools()
         return choose(registered, chosen, find=self._find, actor=actor, most=most)
 

@@ -21,6 +21,7 @@ Verdicts: TypeAlias = Mapping[int, bool] | bool
 _KINDS: Mapping[str, type] = {
     "actor": Actor,
     "cancel": Cancellation,
+    "dry_run": bool,
     "limits": Limits,
     "options": Options,
     "run_id": str,

@@ -41,10 +41,26 @@ def split_model(reference: str) -> tuple[str, str]:
     Raises:
         ConfigurationError: There is no provider in it.
     """
-    provider, _, model = reference.partition(":")
+    given: Any = reference
+    provider, _, model = given.partition(":") if isinstance(given, str) else ("", "", "")
     if not provider:
         raise ConfigurationError(f"{reference!r} names no model.", remedy="Write provider:model, such as local:.")
     return provider, model
+
+
+def listed(tools: ToolChoice | Iterable[ToolChoice]) -> tuple[ToolChoice, ...]:
+    """
+    Return a choice of tools as a tuple; a single tool is a choice of one.
+
+    Raises:
+        InvalidValueError: It is none.
+    """
+    given: Any = tools
+    if isinstance(given, str) or callable(given):
+        return (given,)
+    if not isinstance(given, Iterable):
+        raise InvalidValueError(f"must be names, tools or functions, not a {type(given).__name__}", path="tools")
+    return tuple(given)
 
 
 def choose(
@@ -71,10 +87,8 @@ def choose(
     """
     if tools is None:
         return offer(registered, names=None, actor=actor, most=most)
-    if isinstance(tools, str) or callable(tools):
-        tools = (tools,)
     known, names = dict(registered), list[str]()
-    for item in tools:
+    for item in listed(tools):
         if isinstance(item, str):
             names.extend(_names(item, registered, find))
             continue

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import attrs
 
@@ -52,6 +52,7 @@ def select(
     The first allow-list found counts (program, ``NR_LLM_PLUGINS``, configuration); all deny-lists count.
     ``NR_LLM_DISABLE_PLUGIN_AUTOLOAD`` makes having no allow-list an empty one.
     """
+    allow, deny = _one(allow), _one(deny)
     denied = dict.fromkeys(map(normalised, config.deny), "the configuration")
     denied |= dict.fromkeys(_listed(environ.get("NR_LLM_PLUGINS_DENY", "")), "NR_LLM_PLUGINS_DENY")
     denied |= dict.fromkeys(map(normalised, deny), "the program")
@@ -65,6 +66,11 @@ def select(
         if names is not None:
             return Selection(allow=frozenset(map(normalised, names)), allowed_by=source, deny=denied)
     return Selection(allow=None, allowed_by="", deny=denied)
+
+
+def _one(names: Iterable[str] | None) -> Any:
+    """Take a name for a list of one: its letters would be names that nobody has."""
+    return (names,) if isinstance(names, str) else names
 
 
 def judge(

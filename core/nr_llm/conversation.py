@@ -31,6 +31,9 @@ def as_messages(
     messages = list(_read(prompt))
     if system is not None:
         messages.insert(0, ChatMessage.system(system))
+    given: object = attachments
+    if not isinstance(given, Iterable):
+        raise InvalidValueError(f"must be attachments, not a {type(given).__name__}", path="attachments")
     if attached := tuple(attachments):
         if not messages or messages[-1].role is not Role.USER:
             raise InvalidValueError(

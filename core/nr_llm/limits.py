@@ -14,6 +14,9 @@ CONTENT_BYTES = 50_000
 LEAST_RESULT_BYTES = 256
 """The smallest bound of a result's content: room for a sentence and the marker that says it was cut."""
 
+DESCRIPTION_BYTES = 8_192
+"""UTF-8 bytes a tool's description may have: it is sent with every request, and whoever wrote it may be a stranger."""
+
 ARTIFACT_BYTES = 50_000
 """Bytes all artifacts of a call may have as compact UTF-8 JSON (ADR-108)."""
 

@@ -44,7 +44,11 @@ def _filled(value: object, name: str) -> str:
 
 
 def _texts(value: Mapping[str, str], name: str) -> dict[str, str]:
-    return {key: _text(text, f"{name}.{key}") for key, text in value.items()}
+    return {key: _text(text, f"{name}.{key}") for key, text in copy_object(value, path=name).items()}
+
+
+def _optional(value: object, name: str) -> str | None:
+    return None if value is None else _text(value, name)
 
 
 def _id(value: str) -> str:
@@ -56,7 +60,15 @@ def _name(value: str) -> str:
 
 
 def _malformed(value: str | None) -> str | None:
-    return None if value is None else _text(value, "malformed")
+    return _optional(value, "malformed")
+
+
+def _url(value: str | None) -> str | None:
+    return _optional(value, "attachment.url")
+
+
+def _file_name(value: str | None) -> str | None:
+    return _optional(value, "attachment.name")
 
 
 def _media_type(value: str) -> str:
@@ -72,7 +84,7 @@ def _arguments(value: Mapping[str, Any]) -> dict[str, JSON]:
 
 
 def _reasoning(value: Mapping[str, str]) -> Mapping[str, str]:
-    return _texts(value, "reasoning")
+    return _texts(value, "reasoning") if value else {}
 
 
 def _provider_state(value: Mapping[str, Any]) -> dict[str, JSON]:
@@ -131,8 +143,10 @@ class ToolCall:
         Missing, null and blank arguments mean ``{}``; anything that is no JSON object is kept in `malformed`.
 
         Raises:
-            InvalidValueError: Id or name is missing, empty or no string.
+            InvalidValueError: It is no mapping, or its id or name is missing, empty or no string.
         """
+        if not isinstance(wire, Mapping):
+            raise InvalidValueError(f"a call must be a mapping, not a {type(wire).__name__}")
         function = wire.get("function")
         function = function if isinstance(function, Mapping) else {}
         arguments, malformed = _wire.read_arguments(function.get("arguments"))
@@ -168,8 +182,8 @@ class Attachment:
 
     media_type: str = attrs.field(converter=_media_type)
     data: bytes | None = attrs.field(default=None, repr=lambda d: "None" if d is None else f"<{len(d)} bytes>")
-    url: str | None = attrs.field(default=None, kw_only=True)
-    name: str | None = attrs.field(default=None, kw_only=True)
+    url: str | None = attrs.field(default=None, kw_only=True, converter=_url)
+    name: str | None = attrs.field(default=None, kw_only=True, converter=_file_name)
 
     def __attrs_post_init__(self) -> None:
         if "/" not in self.media_type:
@@ -201,7 +215,10 @@ def _call_id(value: str | None) -> str | None:
 
 
 def _attachments(value: Iterable[Attachment]) -> tuple[Attachment, ...]:
-    return tuple(value)
+    given: Any = value
+    if not isinstance(given, Iterable):
+        raise InvalidValueError(f"must be attachments, not a {type(given).__name__}", path="attachments")
+    return tuple(given)
 
 
 @attrs.frozen
@@ -304,6 +321,8 @@ def _check_calls(message: ChatMessage) -> None:
 
 def _check_call_id(message: ChatMessage) -> None:
     call_id = message.tool_call_id
+    if not isinstance(message.is_error, bool):
+        raise InvalidValueError(f"must be True or False, not a {type(message.is_error).__name__}", path="is_error")
     if message.role is not Role.TOOL:
         if call_id is not None:
             raise InvalidValueError(

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from typing import Any
+from enum import StrEnum
+from typing import Any, TypeVar
 
 import attrs
 
 from nr_llm._json import JSON, copy_object
 from nr_llm.errors import InvalidValueError
+
+Member = TypeVar("Member", bound=StrEnum)
 
 
 def between(low: float, high: float) -> Any:
@@ -39,6 +42,19 @@ def whole(low: int, high: float = math.inf) -> Any:
     return check
 
 
+def member(kind: type[Member], value: Member | str, *, path: str) -> Member:
+    """
+    Return `value` as a member of a closed set of words.
+
+    Raises:
+        InvalidValueError: It is none; the text names them all.
+    """
+    try:
+        return kind(value)
+    except ValueError:
+        raise InvalidValueError(f"{value!r} is none of {', '.join(kind)}", path=path) from None
+
+
 def _is(kind: type) -> Any:
     def check(_: object, field: attrs.Attribute[Any], value: Any) -> None:
         if value is not None and (not isinstance(value, kind) or (kind is int and isinstance(value, bool))):
@@ -56,7 +72,8 @@ def _extra(value: Mapping[str, Any]) -> dict[str, JSON]:
 
 
 def _words(value: str | Iterable[str]) -> tuple[str, ...]:
-    words = (value,) if isinstance(value, str) else tuple(value)
+    given: Any = (value,) if isinstance(value, str) else value
+    words = tuple(given) if isinstance(given, Iterable) else (given,)
     if not all(isinstance(word, str) for word in words):
         raise InvalidValueError("must be one string or several", path="stop")
     return words

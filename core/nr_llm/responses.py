@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from enum import StrEnum
 from typing import Any
@@ -11,6 +12,7 @@ import attrs
 from nr_llm._json import JSON, valid_text
 from nr_llm.errors import InvalidValueError
 from nr_llm.messages import ChatMessage, Role, ToolCall
+from nr_llm.options import member
 
 
 class FinishReason(StrEnum):
@@ -26,7 +28,12 @@ class FinishReason(StrEnum):
 
 
 def _count(value: int | None) -> int | None:
-    return None if value is None else max(0, int(value))
+    given: Any = value
+    if given is None:
+        return None
+    if isinstance(given, bool) or not isinstance(given, (int, float)) or not math.isfinite(given):
+        raise InvalidValueError(f"{given!r} is no number of tokens; None means not reported", path="usage")
+    return max(0, int(given))
 
 
 @attrs.frozen
@@ -89,6 +96,15 @@ def _content(value: object) -> str:
     return valid_text(value)
 
 
+def _finish_reason(value: FinishReason | str) -> FinishReason:
+    return member(FinishReason, value, path="finish_reason")
+
+
+def _usage(_: object, field: attrs.Attribute[Any], value: Any) -> None:
+    if not isinstance(value, Usage):
+        raise InvalidValueError(f"must be Usage, not {type(value).__name__}", path=field.name)
+
+
 def _optional_text(value: str | None) -> str | None:
     return None if value is None else valid_text(value)
 
@@ -121,8 +137,8 @@ class CompletionResponse:
     content: str = attrs.field(default="", converter=_content)
     model: str = ""
     provider: str = ""
-    usage: Usage = attrs.field(factory=Usage)
-    finish_reason: FinishReason = attrs.field(default=FinishReason.STOP, converter=FinishReason)
+    usage: Usage = attrs.field(factory=Usage, validator=_usage)
+    finish_reason: FinishReason = attrs.field(default=FinishReason.STOP, converter=_finish_reason)
     finish_detail: str | None = None
     tool_calls: tuple[ToolCall, ...] | None = attrs.field(default=None, converter=_tool_calls)
     reasoning: str | None = attrs.field(default=None, converter=_optional_text)

@@ -83,6 +83,8 @@ class ToolSpec:
         Raises:
             InvalidValueError: ``function`` is missing or no mapping, or its name is missing or no string.
         """
+        if not isinstance(wire, Mapping):
+            raise InvalidValueError(f"a tool must be a mapping, not a {type(wire).__name__}")
         if "function" not in wire:
             raise InvalidValueError("is missing", path="function")
         function = wire["function"]

@@ -15,7 +15,7 @@ import attrs
 from nr_llm._json import JSON, dump_value, load_value
 from nr_llm.limits import Limits
 from nr_llm.messages import ChatMessage, ToolCall
-from nr_llm.options import Options
+from nr_llm.options import Options, member
 from nr_llm.responses import Usage
 
 
@@ -41,6 +41,14 @@ class Verdict(StrEnum):
     DENIED = "denied"
 
 
+def _verdict(value: Verdict | str) -> Verdict:
+    return member(Verdict, value, path="verdict")
+
+
+def _reason(value: TerminationReason | str | None) -> TerminationReason | None:
+    return None if value is None else member(TerminationReason, value, path="reason")
+
+
 @attrs.frozen(kw_only=True)
 class PendingCall:
     """
@@ -58,7 +66,7 @@ class PendingCall:
     index: int
     call: ToolCall
     started: bool = False
-    verdict: Verdict = attrs.field(default=Verdict.UNASKED, converter=Verdict)
+    verdict: Verdict = attrs.field(default=Verdict.UNASKED, converter=_verdict)
 
 
 @attrs.frozen(kw_only=True)
@@ -102,7 +110,7 @@ class RunState:
     calibration: float = 1.15
     pending: tuple[PendingCall, ...] = ()
     answer: str | None = None
-    reason: TerminationReason | None = attrs.field(default=None, converter=attrs.converters.optional(TerminationReason))
+    reason: TerminationReason | None = attrs.field(default=None, converter=_reason)
 
     @property
     def ended(self) -> bool:

@@ -11,6 +11,7 @@ import attrs
 from nr_llm._json import JSON, copy_object
 from nr_llm.artifacts import ToolArtifact
 from nr_llm.messages import ChatMessage, ToolCall
+from nr_llm.options import member
 
 
 class StepKind(StrEnum):
@@ -23,6 +24,10 @@ class StepKind(StrEnum):
     ASSEMBLED = "assembled"
     APPROVAL = "approval"
     INPUT = "input"
+
+
+def _kind(value: StepKind | str) -> StepKind:
+    return member(StepKind, value, path="kind")
 
 
 def _two_places(number: float) -> float:
@@ -61,7 +66,7 @@ class RunStep:
 
     __hash__ = None  # type: ignore[assignment]  # holds messages
 
-    kind: StepKind = attrs.field(converter=StepKind)
+    kind: StepKind = attrs.field(converter=_kind)
     round: int
     duration_ms: float = attrs.field(default=0.0, converter=_two_places, eq=False)
     messages_sent: tuple[ChatMessage, ...] | None = None

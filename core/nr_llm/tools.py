@@ -11,12 +11,13 @@ from typing import Any, Protocol, TypeAlias, overload, runtime_checkable
 
 import attrs
 
-from nr_llm._json import JSON, copy_json
+from nr_llm._json import JSON, copy_json, copy_object
 from nr_llm.actors import Actor
+from nr_llm.bounds import bound_text
 from nr_llm.cancellation import Cancellation
 from nr_llm.errors import ConfigurationError, InvalidSchemaError, InvalidValueError, RunCancelledError
-from nr_llm.limits import CONTENT_BYTES, LEAST_RESULT_BYTES
-from nr_llm.options import whole
+from nr_llm.limits import CONTENT_BYTES, DESCRIPTION_BYTES, LEAST_RESULT_BYTES
+from nr_llm.options import member, whole
 from nr_llm.redaction import Redactor
 from nr_llm.specs import ToolSpec, check_tool_name
 
@@ -100,8 +101,24 @@ class ToolContext:
             raise RunCancelledError(f"{self.tool or 'the tool'}: {self.cancelled.reason}")
 
 
+def _effect(value: ToolEffect | str) -> ToolEffect:
+    return member(ToolEffect, value, path="effect")
+
+
+def _description(value: str) -> str:
+    given: Any = value
+    if not isinstance(given, str):
+        raise InvalidValueError(f"must be a string, not a {type(given).__name__}", path="description")
+    return bound_text(given, limit=DESCRIPTION_BYTES, noun="description")
+
+
+def _function(_: object, __: object, value: Any) -> None:
+    if not callable(value):
+        raise InvalidValueError(f"must be a function, not a {type(value).__name__}", path="function")
+
+
 def _examples(value: Iterable[Mapping[str, Any]]) -> tuple[Any, ...]:
-    return tuple(copy_json(example, path=f"examples[{i}]") for i, example in enumerate(value))
+    return tuple(copy_object(example, path=f"examples[{i}]") for i, example in enumerate(value))
 
 
 def _positive(_: object, field: attrs.Attribute[Any], value: Any) -> None:
@@ -119,7 +136,7 @@ class Tool:
 
     Attributes:
         name: What the model calls it.
-        description: What the model is told.
+        description: What the model is told; cut to 8,192 bytes.
         parameters: JSON Schema of the arguments.
         function: What runs, with keyword arguments.
         structure: Turns decoded arguments into those keyword arguments, or refuses them.
@@ -139,12 +156,12 @@ class Tool:
     """
 
     name: str = attrs.field(converter=check_tool_name)
-    description: str
+    description: str = attrs.field(converter=_description)
     parameters: Mapping[str, JSON] = attrs.field(repr=False)
-    function: Callable[..., Any]
+    function: Callable[..., Any] = attrs.field(validator=_function)
     structure: Structure = attrs.field(repr=False)
     context: str | None = None
-    effect: ToolEffect = attrs.field(default=ToolEffect.READ, converter=ToolEffect)
+    effect: ToolEffect = attrs.field(default=ToolEffect.READ, converter=_effect)
     timeout: float | None = attrs.field(default=DEFAULT_TIMEOUT, validator=_positive)
     concurrency: int | None = attrs.field(default=None, validator=whole(1))
     exclusive: bool = False
@@ -193,6 +210,9 @@ class Tool:
         """
         from nr_llm._schema import compile_schema
 
+        given: Any = parameters
+        if not isinstance(given, Mapping):
+            raise InvalidSchemaError(f"must be a mapping, not a {type(given).__name__}", path="parameters")
         parameters = {"type": "object", "properties": {}, **parameters}
         structure = compile_schema(parameters)
         return cls(

@@ -71,7 +71,7 @@ class Access:
 
     def field(self, source: str, name: str) -> bool:
         """Return whether the column `name` of a permitted `source` may be seen."""
-        return clear(name) and not credential_like(name) and not self._denied(source, name)
+        return self._shown(source, name) and all(self._shown(source, other) for other in self._inputs(source, name))
 
     def readable(self, source: str, name: str, via: str | None) -> bool:
         """
@@ -86,7 +86,8 @@ class Access:
             return False
         # SQLite reports a table of which no column is read without the view that reads it.
         if self.through and (not name or self._named(via)):
-            return fold(source) not in folded(*self.settings.denied_tables) and not self._denied(source, name)
+            names = (name, *self._inputs(source, name))
+            return fold(source) not in folded(*self.settings.denied_tables) and not self._denied(source, *names)
         return self.source(source) and (not name or self.field(source, name))
 
     def passing(self, source: Source) -> Access:
@@ -96,8 +97,17 @@ class Access:
     def _named(self, name: str | None) -> bool:
         return name is not None and fold(name) in folded(*self.settings.tables)
 
-    def _denied(self, source: str, name: str) -> bool:
-        return not folded(name, f"{source}.{name}").isdisjoint(folded(*self.settings.denied_columns))
+    def _shown(self, source: str, name: str) -> bool:
+        return clear(name) and not credential_like(name) and not self._denied(source, name)
+
+    def _inputs(self, source: str, name: str) -> frozenset[str]:
+        """Return what a generated column may be computed from: it tells as much as these."""
+        known = self._known.get(fold(source))
+        return known.inputs if known is not None and fold(name) in known.computed else frozenset()
+
+    def _denied(self, source: str, *names: str) -> bool:
+        meant = folded(*names, *(f"{source}.{name}" for name in names))
+        return not meant.isdisjoint(folded(*self.settings.denied_columns))
 
 
 def visible(table: Table, access: Access) -> Table:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import sqlite3
+from itertools import groupby
 
 import attrs
 
-from nr_llm_sql._names import fold, quoted
+from nr_llm_sql._names import fold, folded, quoted
 
 # A virtual table runs the code of its module when it is read, and its shadow tables hold its data under
 # neutral column names; neither is offered.  Shadow tables are told by name, since the pragma that lists them
@@ -23,6 +24,10 @@ _OBJECTS = """
 _FIELDS = """
     SELECT name, type, "notnull", pk FROM pragma_table_xinfo(?, 'main') WHERE hidden <> 1 ORDER BY cid
 """
+_COMPUTED = """
+    SELECT o.name, o.sql, c.name, c.hidden > 1 FROM main.sqlite_master AS o, pragma_table_xinfo(o.name, 'main') AS c
+    WHERE o.type = 'table' AND o.rootpage AND o.sql LIKE '%AS%(%'
+"""
 _REFERENCES = """
     SELECT "from", "table", "to" FROM pragma_foreign_key_list(?, 'main') ORDER BY id, seq
 """
@@ -30,10 +35,20 @@ _REFERENCES = """
 
 @attrs.frozen
 class Source:
-    """Something rows can be read from: an ordinary table or a view, by its exact name."""
+    """
+    Something rows can be read from: an ordinary table or a view.
+
+    Args:
+        name: Its exact name.
+        view: Whether it is a view.
+        computed: Columns that the table computes from others, as SQLite compares names.
+        inputs: Columns they may be computed from, by their exact names.
+    """
 
     name: str
     view: bool
+    computed: frozenset[str] = frozenset()
+    inputs: frozenset[str] = frozenset()
 
 
 @attrs.frozen(kw_only=True)
@@ -82,12 +97,31 @@ def sources(connection: sqlite3.Connection) -> tuple[Source, ...]:
     found = connection.execute(_OBJECTS).fetchall()
     virtual = {fold(name) for name, kind, root, created in found if kind == "table" and (created or not root)}
     hidden = virtual | {name + suffix for name in virtual for suffix in _SHADOWS}
+    computed = _computed(connection)
     kept = [
-        Source(name, kind == "view")
+        Source(name, kind == "view", *computed.get(name, ()))
         for name, kind, *_ in found
         if fold(name) not in hidden and not fold(name).startswith("sqlite_")
     ]
     return tuple(sorted(kept, key=lambda source: source.name))
+
+
+def _computed(connection: sqlite3.Connection) -> dict[str, tuple[frozenset[str], frozenset[str]]]:
+    """
+    Return the generated columns of tables that have some, and the columns these may be computed from.
+
+    SQLite tells nobody what a generated column reads.  But whatever it reads is named at least twice in the
+    definition of the table: where it is declared and where it is used.
+    """
+    found = {}
+    for (name, sql), rows in groupby(connection.execute(_COMPUTED), key=lambda row: row[:2]):
+        columns = list(rows)
+        generated = folded(*(column for _, _, column, computed in columns if computed))
+        if generated:
+            named = fold(sql)
+            inputs = frozenset(column for _, _, column, _ in columns if named.count(fold(column)) != 1)
+            found[name] = generated, inputs
+    return found
 
 
 def table(connection: sqlite3.Connection, source: Source) -> Table:

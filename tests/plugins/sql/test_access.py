@@ -132,6 +132,41 @@ class TestColumns:
         assert call(path, "table_schema", {"table": "t"}).content == answers.NO_FIELDS
 
 
+class TestGeneratedColumns:
+    """A column computed from hidden ones tells what they hold, whatever it is called."""
+
+    ACCOUNTS = """
+    CREATE TABLE accounts (
+        id INTEGER PRIMARY KEY, name TEXT, userToken TEXT, salary INTEGER,
+        shown TEXT AS (name || '!'), hint TEXT AS (substr("USERTOKEN", 1)), pay INTEGER AS (salary * 2) STORED
+    );
+    INSERT INTO accounts (id, name, userToken, salary) VALUES (1, 'Ada', 'shh', 900);
+    CREATE VIEW hints AS SELECT name, hint FROM accounts;
+    CREATE VIEW pays AS SELECT name, pay FROM accounts;
+    """
+    PLAIN = "CREATE TABLE prices (net INTEGER, gross INTEGER AS (net + 1)); INSERT INTO prices (net) VALUES (1);"
+
+    def test_of_a_credential(self, make: Make) -> None:
+        """Virtual or stored, in the table or through a view, it is as hidden as what it is computed from."""
+        accounts = make(self.ACCOUNTS)
+
+        assert cells(read(accounts, "accounts"))[0] == ["id", "name", "salary"]
+        assert column(call(accounts, "table_schema", {"table": "accounts"}), "field") == ["id", "name", "salary"]
+        assert read(accounts, "accounts", fields=["hint"]).content == answers.NO_FIELDS
+        assert read(accounts, "hints").content == answers.NOT_PERMITTED
+
+    def test_of_a_denied_column(self, make: Make) -> None:
+        """A host's deny reaches through it, for views that may read everything else too."""
+        settings = {"denied_columns": ["accounts.SALARY"], "tables": ["pays", "hints"]}
+        accounts = make(self.ACCOUNTS)
+
+        assert read(accounts, "pays", settings=settings).content == answers.NOT_PERMITTED
+
+    def test_of_open_columns(self, make: Make) -> None:
+        """Where nothing is hidden it is a column like others."""
+        assert cells(read(make(self.PLAIN), "prices"))[0] == ["rowid", "net", "gross"]
+
+
 class TestViews:
     def test_a_view_of_readable_columns_is_read(self, make: Make) -> None:
         """A view shows what its tables would."""

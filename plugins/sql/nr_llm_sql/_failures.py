@@ -50,6 +50,9 @@ def explained(settings: SqlSettings, context: ToolContext) -> Iterator[None]:
             raise _halted(settings, context) from error
         context.log.warning("SQLite refused to read: %s", getattr(error, "sqlite_errorname", "no code"))
         raise ToolError(_REASONS.get(code, _OTHERWISE)) from error
+    except UnicodeDecodeError as error:  # what SQLite reports quotes a name that is no UTF-8
+        context.log.warning("SQLite refused to read, in words that are no UTF-8")
+        raise ToolError(_OTHERWISE) from error
 
 
 def _missing(settings: SqlSettings) -> str:

@@ -77,7 +77,7 @@ class Session:
             reader = guarded(self._connection, self._access.passing(source), self._halt)
             try:
                 _probe(reader, source)
-            except (Refused, sqlite3.OperationalError) as error:
+            except (Refused, sqlite3.OperationalError, UnicodeDecodeError) as error:
                 if _broken(error):
                     continue
                 raise
@@ -116,7 +116,7 @@ def session(settings: SqlSettings, context: ToolContext) -> Iterator[Session]:
 def _described(connection: sqlite3.Connection, source: Source) -> Table:
     try:
         return table(connection, source)
-    except sqlite3.OperationalError as error:
+    except (sqlite3.OperationalError, UnicodeDecodeError) as error:
         if _broken(error):
             raise Refused("the view reads what does not exist") from error
         raise
@@ -124,7 +124,9 @@ def _described(connection: sqlite3.Connection, source: Source) -> Table:
 
 def _broken(error: Exception) -> bool:
     """Return whether `error` means that a view cannot be read at all, now or later."""
-    return isinstance(error, Refused) or getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_ERROR
+    # What SQLite reports may quote a name that is no UTF-8; then Python has no other error of it.
+    unknown = isinstance(error, Refused | UnicodeDecodeError)
+    return unknown or getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_ERROR
 
 
 def _probe(reader: Guarded, source: Source) -> None:

@@ -55,6 +55,14 @@ class TestNoDatabase:
         with pytest.raises(ToolError, match="damaged"):
             use(path, tool)
 
+    def test_the_file_is_damaged_beyond_words(self, tool: str, make: Make) -> None:
+        """SQLite's report quotes the broken definition, which is no text."""
+        path = make("CREATE TABLE t (x)")
+        path.write_bytes(path.read_bytes().replace(b"CREATE TABLE t", b"CREATE TAB\xff\xfet"))
+
+        with pytest.raises(ToolError, match="could not be read"):
+            use(path, tool)
+
     def test_the_database_is_locked(self, tool: str, make: Make) -> None:
         """A database that another program keeps to itself is waited for, then given up."""
         path = make("CREATE TABLE t (x)")

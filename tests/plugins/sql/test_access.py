@@ -231,8 +231,10 @@ class TestViews:
 
     def test_a_broken_view_with_a_name_that_is_no_text(self, make: Make) -> None:
         """Python cannot even say what SQLite says of it; it costs itself and not the list."""
-        path = make("CREATE TABLE b (x); CREATE VIEW v AS SELECT missing FROM b; CREATE VIEW w AS SELECT * FROM missing")
-        path.write_bytes(path.read_bytes().replace(b"missing", b"m\xff\xfeing"))
+        path = make(
+            "CREATE TABLE b (x); CREATE VIEW v AS SELECT missing FROM b; CREATE VIEW w AS SELECT * FROM missing"
+        )
+        path.write_bytes(path.read_bytes().replace(b"missing", b"m\xff\xfesing"))
 
         assert column(call(path, "list_tables"), "table") == ["b"]
         assert read(path, "v").content == read(path, "w").content == answers.NOT_PERMITTED

@@ -245,12 +245,15 @@ WORDS = """type properties required items anyOf oneOf enum const format default 
 description minimum pattern prefixItems patternProperties $schema $id object string a"""
 KEYWORDS = st.sampled_from(WORDS.split())
 JUNK = st.recursive(
-    JSON_VALUES | KEYWORDS, lambda values: st.lists(values) | st.dictionaries(KEYWORDS, values), max_leaves=15
+    JSON_VALUES | KEYWORDS,
+    lambda values: st.lists(values, max_size=4) | st.dictionaries(KEYWORDS, values, max_size=4),
+    max_leaves=12,
 )
+JUNK_OBJECTS = st.dictionaries(KEYWORDS, JUNK, max_size=6)
 
 
 @LAW
-@given(st.dictionaries(KEYWORDS, JUNK), st.dictionaries(KEYWORDS, JUNK))
+@given(JUNK_OBJECTS, JUNK_OBJECTS)
 def test_a_schema_is_usable_or_refused(parts: dict[str, Any], arguments: dict[str, Any]) -> None:
     """Whatever a stranger calls a schema, it compiles or is refused with a path, and strictness has its reasons."""
     schema = {**parts, "type": "object"}

@@ -15,7 +15,9 @@ import ast
 import math
 import operator
 import re
+import sys
 from collections.abc import Callable
+from decimal import Context, Decimal
 from fractions import Fraction
 from typing import Final, TypeAlias
 
@@ -167,12 +169,20 @@ def _power(base: Number, exponent: Number) -> Number:
     if isinstance(base, Fraction) and isinstance(exponent, Fraction) and exponent.denominator == 1:
         bits = max(base.numerator.bit_length(), base.denominator.bit_length())
         if bits > 1 and bits * abs(exponent) > 2 * MAX_BITS:
-            raise ArithmeticInputError("The power grows beyond 3,000 digits.")
+            return _large_power(base, exponent)
         return Fraction(base**exponent.numerator) if bits > 1 else _unit_power(base, exponent.numerator)
     result: float | complex = float(base) ** float(exponent)
     if isinstance(result, complex):
         raise ArithmeticInputError("The power of a negative number with a broken exponent is no real number.")
     return result
+
+
+def _large_power(base: Fraction, exponent: Fraction) -> float:
+    """Return a power whose fraction would be too long nearly, such as of interest that is compounded daily."""
+    near = 0.0 if base.denominator == 1 else float(base) ** float(exponent)
+    if not near:
+        raise ArithmeticInputError("The power grows beyond 3,000 digits.")
+    return near
 
 
 def _unit_power(base: Fraction, exponent: int) -> Fraction:
@@ -181,12 +191,18 @@ def _unit_power(base: Fraction, exponent: int) -> Fraction:
     return Fraction(base**small)
 
 
+def _floored(left: Number, right: Number) -> Number:
+    """Divide and round down, to a fraction again: Python's own result is an `int`, whose powers would be inexact."""
+    quotient = left // right
+    return quotient if isinstance(quotient, float) else Fraction(quotient)
+
+
 _OPERATORS: Final[dict[type[ast.operator], Callable[[Number, Number], Number]]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
     ast.Mult: operator.mul,
     ast.Div: operator.truediv,
-    ast.FloorDiv: operator.floordiv,
+    ast.FloorDiv: _floored,
     ast.Mod: operator.mod,
     ast.Pow: _power,
 }
@@ -246,7 +262,12 @@ def _factorial(value: Number) -> Number:
 
 
 def _logarithm(value: Number, base: Number | None = None) -> float:
-    return math.log(value) if base is None else math.log(value, base)
+    return math.log(_whole(value)) if base is None else math.log(_whole(value), _whole(base))
+
+
+def _whole(value: Number) -> Number | int:
+    """Return a whole number as one: its logarithm has no bound, while that of a double has."""
+    return int(value) if isinstance(value, Fraction) and value.denominator == 1 else value
 
 
 CONSTANTS: Final = {"pi": math.pi, "e": math.e, "tau": math.tau}
@@ -262,8 +283,8 @@ FUNCTIONS: Final[dict[str, tuple[int, int, Callable[..., Number]]]] = {
     "floor": (1, 1, lambda value: Fraction(math.floor(value))),
     "gcd": (2, 2, lambda a, b: Fraction(math.gcd(_integer(a, "gcd"), _integer(b, "gcd")))),
     "log": (1, 2, _logarithm),
-    "log10": (1, 1, math.log10),
-    "log2": (1, 1, math.log2),
+    "log10": (1, 1, lambda value: math.log10(_whole(value))),
+    "log2": (1, 1, lambda value: math.log2(_whole(value))),
     "max": (1, 50, lambda *values: max(values)),
     "min": (1, 50, lambda *values: min(values)),
     "radians": (1, 1, math.radians),
@@ -297,6 +318,14 @@ def _decimals(denominator: int) -> int | None:
 
 def _rounded(value: Fraction) -> str:
     try:
-        return f"{float(value):.{DIGITS}g}"
+        near = float(value)
     except OverflowError:
         return f"about {value.numerator // value.denominator}"
+    if abs(near) >= sys.float_info.min:
+        return f"{near:.{DIGITS}g}"
+    tiny = _DECIMAL.divide(Decimal(value.numerator), Decimal(value.denominator))
+    return str(tiny.normalize(_DECIMAL)).lower()
+
+
+_DECIMAL: Final = Context(prec=DIGITS)
+"""Writes what is too near to zero for a double, which would make it 0 or lose digits."""

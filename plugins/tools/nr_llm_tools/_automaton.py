@@ -11,7 +11,7 @@ What bounds the work:
 
 - The program has at most `MAX_INSTRUCTIONS` instructions; building it stops there too.
 - A character costs at most one visit of each instruction, whatever the pattern: no input makes it worse.
-- Remembered steps are thrown away when there are more than `MAX_STEPS`.
+- Remembered steps are thrown away when there are more than `MAX_STEPS`, or states of more than `MAX_POSITIONS`.
 
 The price is that nothing can be matched that needs memory of what was matched: no back-references, no look-around.
 """
@@ -29,6 +29,9 @@ MAX_INSTRUCTIONS: Final = 500
 
 MAX_STEPS: Final = 20_000
 """Remembered steps of one matcher, each of about 100 bytes."""
+
+MAX_POSITIONS: Final = 200_000
+"""Positions in the remembered states of one matcher, each of about 50 bytes: states of large patterns are large."""
 
 MAX_VISITS: Final = 20_000
 """Tree nodes visited while a program is built: repeats of nothing add no instruction but take time."""
@@ -226,14 +229,18 @@ class Matcher:
 
     def _forget(self) -> None:
         self._states: dict[tuple[frozenset[int], _Side], _State] = {}
-        self._steps = 0
+        self._steps = self._positions = 0
         self._initial = self._state(frozenset(), _Side.EDGE)
 
     def _state(self, positions: frozenset[int], before: _Side) -> _State:
-        return self._states.setdefault((positions, before), _State(positions, before))
+        state = self._states.get((positions, before))
+        if state is None:
+            self._positions += len(positions)
+            state = self._states.setdefault((positions, before), _State(positions, before))
+        return state
 
     def _step(self, state: _State, char: str) -> _State:
-        if self._steps >= MAX_STEPS:
+        if self._steps >= MAX_STEPS or self._positions >= MAX_POSITIONS:
             self._forget()
         self._steps += 1
         side = _side(char)

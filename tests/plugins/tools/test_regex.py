@@ -8,7 +8,7 @@ import warnings
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from nr_llm_tools._automaton import MAX_INSTRUCTIONS, MAX_STEPS, PatternError
+from nr_llm_tools._automaton import MAX_INSTRUCTIONS, MAX_POSITIONS, MAX_STEPS, PatternError
 from nr_llm_tools._regex import MAX_COUNT, MAX_DEPTH, compile_regex, parse_regex, required_text
 
 PLACES = ["^", "$", r"\A", r"\Z", r"\b", r"\B"]
@@ -103,6 +103,15 @@ def test_remembered_steps_are_bounded_and_forgetting_changes_nothing() -> None:
     assert not matcher.search(line)
     assert matcher.search(line + "xaxb!")
     assert sum(len(state.steps) for state in matcher._states.values()) <= MAX_STEPS
+
+
+def test_remembered_states_are_bounded() -> None:
+    """A pattern that is at hundreds of positions at once does not fill the memory with them."""
+    matcher = compile_regex("[ab]*a[ab]{400}c")
+    numbers = (f"{number:b}".translate({48: "a", 49: "b"}) for number in range(300))
+
+    assert not matcher.search("".join(numbers))
+    assert sum(len(state.positions) for state in matcher._states.values()) <= MAX_POSITIONS + matcher.size
 
 
 @pytest.mark.parametrize(

@@ -487,6 +487,7 @@ class TestChoice:
             colour.run(Runtime(), model=":x")
         with pytest.raises(UnknownNameError, match="'scripted'"):
             colour.run(Runtime(providers=[ScriptedProvider("x")]), model="scriptd:x")
+        assert "scripted" == Runtime(providers=[ScriptedProvider("x")]).provider("scripted").name
 
     def test_the_window_is_the_models(self, colour: Any) -> None:
         """A conversation that cannot fit ends legibly, without a request."""

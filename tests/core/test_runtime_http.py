@@ -181,3 +181,13 @@ def test_transports_are_kept_and_closed() -> None:
         assert {} == own._transports
 
     asyncio.run(main())
+
+
+def test_a_plugins_provider_answers() -> None:
+    """A Runtime over a host asks the provider a plugin brought."""
+    from nr_llm import PluginHost
+    from nr_llm.testing import ScriptedProvider
+
+    host = PluginHost(plugins=[ScriptedProvider("from a plugin")])
+
+    assert "from a plugin" == Runtime(host, model="scripted:").run("hi").content

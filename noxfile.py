@@ -156,6 +156,7 @@ def bench(session: nox.Session) -> None:
     driver = ("python", str(shared / "bench.py"), "--only", only, "--client", client, "--out", results)
     session.run(*driver, *measured, env=variables)
     session.run("python", str(shared / "report.py"), results, env=variables)
+    session.run("python", "tests/bench/encoded_bytes.py")
 
 
 @nox.session(python=PYTHONS[0], default=False)

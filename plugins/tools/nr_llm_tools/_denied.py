@@ -6,6 +6,7 @@ The lists are about *names*; what a harmlessly named file holds is the redactor'
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final
@@ -35,6 +36,7 @@ CREDENTIAL_FOLDERS: Final = (
     ".config/rclone",
     ".config/google-chrome",
     ".config/chromium",
+    "run/secrets",
 )
 """Folders of tools that keep keys; one with a slash is a folder in a folder."""
 
@@ -43,10 +45,14 @@ CREDENTIAL_FILES: Final = (
     ".env*",
     "*.env",
     ".netrc*",
+    ".authinfo",
     "_netrc",
     ".npmrc",
     ".yarnrc*",
     ".pypirc",
+    "pip.conf",
+    "pip.ini",
+    ".m2/settings.xml",
     ".pgpass",
     ".my.cnf",
     ".mylogin.cnf",
@@ -55,6 +61,14 @@ CREDENTIAL_FILES: Final = (
     ".boto",
     ".dockercfg",
     ".vault-token",
+    ".vault[-_]pass*",
+    ".dockerconfigjson",
+    ".rclone.conf",
+    "rclone.conf",
+    ".msmtprc",
+    ".mbsyncrc",
+    ".fetchmailrc",
+    ".xauthority",
     ".terraformrc",
     ".curlrc",
     ".wgetrc",
@@ -63,10 +77,18 @@ CREDENTIAL_FILES: Final = (
     "*.tfvars*",
     "kubeconfig",
     "auth.json",
+    "huggingface/token",
     "token.json",
+    "kaggle.json",
+    "wallet.dat",
     "client_secret*.json",
     "service[-_]account*.json",
     "*secret*.{json,yaml,yml,toml,ini,cfg,conf,txt,properties}",
+    "password*.txt",
+    "*api[-_]key",
+    "*api[-_]key.txt",
+    "*apikey",
+    "*apikey.txt",
     "wp-config.php",
     "shadow",
     "shadow-",
@@ -81,11 +103,10 @@ KEYS: Final = (
     "id_dsa*",
     "id_ecdsa*",
     "id_ed25519*",
+    "ssh_host_*_key",
+    "deploy_key",
     "*.pem*",
     "*.key",
-    "*.key~",
-    "*.key.bak",
-    "*.key.old",
     "*.crt",
     "*.cer",
     "*.der",
@@ -109,6 +130,9 @@ KEYS: Final = (
 
 PRIVATE_DATA: Final = (
     ".*_history",
+    ".histfile",
+    ".zhistory",
+    "fish_history",
     ".lesshst",
     ".viminfo",
     ".git-credentials",
@@ -140,7 +164,10 @@ NOISE: Final = frozenset(
 
 Denied = Callable[[Sequence[str]], bool]
 
-_GROUP: Final = 20
+_COPY: Final = re.compile(r"(?:~|\.(?:bak|backup|copy|new|old|orig|save|sw[a-p]|tmp|\d+))+\Z")
+"""What editors and people put behind a file's name when they keep another version of it."""
+
+_GROUP: Final = 15
 """Patterns to one matcher: all together would be larger than a program may be."""
 
 
@@ -158,14 +185,21 @@ def denied_by(extra: Iterable[str] = ()) -> Denied:
     names = _matchers([pattern for pattern in patterns if "/" not in pattern])
     pairs = _matchers([pattern for pattern in patterns if "/" in pattern])
 
+    def refused(name: str, parent: str) -> bool:
+        pair = f"{parent}/{name}"
+        return any(matcher.search(name) for matcher in names) or any(matcher.search(pair) for matcher in pairs)
+
     def denied(parts: Sequence[str]) -> bool:
-        name = plain_name(parts[-1])
-        if any(matcher.search(name) for matcher in names):
-            return True
-        pair = f"{plain_name(parts[-2])}/{name}" if len(parts) > 1 else name
-        return any(matcher.search(pair) for matcher in pairs)
+        parent = plain_name(parts[-2]) if len(parts) > 1 else ""
+        return any(refused(name, parent) for name in _originals(plain_name(parts[-1])))
 
     return denied
+
+
+def _originals(name: str) -> tuple[str, ...]:
+    """Return a name and those of which it may be an editor's or a person's copy."""
+    original = _COPY.sub("", name).strip("#")
+    return (name,) if original == name else (name, original, original.removeprefix("."))
 
 
 def _matchers(patterns: Sequence[str]) -> list[Matcher]:

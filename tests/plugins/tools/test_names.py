@@ -69,12 +69,13 @@ CREDENTIALS = [
     "CVS", ".ssh", ".aws", ".gnupg", ".kube", ".docker", "credentials", "my_Credentials.json", ".git-credentials",
     "secrets.yml", "client_secret_1.json", "service-account.json", "service_account_x.json", "token.json", "auth.json",
     ".htpasswd", ".pgpass", "terraform.tfstate", "x.tfstate.backup", "prod.tfvars", ".bash_history", ".python_history",
-    ".vault-token", "shadow", "logins.json", "Login Data", ".yarnrc.yml",
+    ".vault-token", "shadow", "logins.json", "Login Data", ".yarnrc.yml", ".authinfo", "pip.conf", ".rclone.conf",
+    "ssh_host_rsa_key", "passwords.txt", "apikey.txt", ".openai_api_key", ".zhistory", "fish_history",
 ]  # fmt: skip
 HARMLESS = [
     "README.md", "main.py", "environment.py", "env.py", "keys.py", "secrets.py", "tokens.json", ".gitignore",
     ".gitattributes", ".github", "monkey.py", "token.py", "authors.json", "shadow.css", "pem.py", "history.md",
-    ".config",
+    ".config", "main.py.bak", "token", "secrets", "passwords.py", "settings.xml", "a.txt~", "#notes#",
 ]  # fmt: skip
 
 
@@ -99,12 +100,27 @@ def test_another_spelling_of_a_refused_name_is_refused(name: str) -> None:
     assert denied_by()((name,))
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("server.key.orig", "server.key.1", ".server.key.swp", ".npmrc.bak", ".npmrc~", "#.npmrc#", ".pgpass.swp"),
+        *("auth.json.bak", ".auth.json.swp", "token.json~", "secrets.yaml.bak", "cert.p12.old", "shadow.bak"),
+        *(".ssh~", ".aws.bak", ".bash_history.1", ".NPMRC.BAK.2", ".npmrc.bak~"),
+    ],
+)
+def test_a_copy_of_a_refused_name_is_refused(name: str) -> None:
+    """Editors and people keep what a file held under a name beside it."""
+    assert denied_by()((name,))
+
+
 def test_a_folder_is_refused_together_with_its_parent() -> None:
     """Some names are refused in one folder only."""
     denied = denied_by()
 
     assert denied((".config", "gh"))
     assert denied(("home", ".config", "gcloud"))
+    assert denied((".cache", "huggingface", "token"))
+    assert denied((".m2", "settings.xml~"))
     assert not denied(("gh",))
     assert not denied(("src", "gh"))
 

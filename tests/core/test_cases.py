@@ -7,12 +7,15 @@ from typing import Any
 
 import pytest
 from nr_llm import (
+    CallOutcome,
     ChatMessage,
     CompletionResponse,
     InvalidValueError,
+    Invoke,
     Limits,
     PluginHost,
     PluginLoadError,
+    Record,
     Role,
     RunState,
     Suspended,
@@ -23,11 +26,14 @@ from nr_llm import (
     UnknownNameError,
     Usage,
     tool,
+    tool_loop,
 )
 from nr_llm._json import encode_bytes
 from nr_llm.bounds import bound_text
 from nr_llm.testing import Harness, calling
+from nr_llm.window import Window
 
+from tests.core.flows import loop, plan, state, text
 from tests.core.plugin_parts import GOOD
 from tests.distributions import Site, site
 
@@ -111,6 +117,48 @@ class TestConversations:
             result = harness.resume(held, replies=[CompletionResponse(content="done", usage=Usage(20, 2))])
 
         assert (Usage(30, 3), 2) == (result.usage, result.rounds)
+
+    def test_a_failed_call_is_flagged_in_the_history(self) -> None:
+        """Case 36: the turn that answers a failed call says so to the providers that have a flag for it."""
+        with Harness() as harness:
+            harness.run(replies=[calling(("look", {}), ("look", {"n": 1})), "x"], tools=[look])
+            turns = [message for message in harness.requests[1].messages if message.role is Role.TOOL]
+
+        assert [False, True] == [turn.is_error for turn in turns]
+
+    def test_failed_attempts_are_counted(self) -> None:
+        """Case 34: the tokens of all attempts at an answer belong to the run."""
+        run = loop([CompletionResponse(content="x", usage=Usage(5, 1), spent=Usage(15, 3), attempts=3)])
+
+        assert Usage(15, 3) == run.outcome.usage
+        assert (15, 3, 3) == (run.steps[-1].input_tokens, run.steps[-1].total_tokens - 15, run.steps[-1].attempts)
+
+    def test_a_budget_is_spent_when_it_is_reached(self) -> None:
+        """Case 33: exactly the tokens allowed are enough to stop."""
+        asks = calling(("look", {}), usage=Usage(90, 10))
+        reasons = [loop([asks, text("x")], look, limits=Limits(tokens=most)).outcome.reason for most in (100, 101)]
+
+        assert [TerminationReason.BUDGET_EXHAUSTED, TerminationReason.COMPLETED] == reasons
+
+    def test_calls_that_run_together_take_the_time_of_the_longest(self) -> None:
+        """Seconds of a batch are those that passed, not those of its calls added up."""
+        flow = tool_loop(state(), plan(look))
+        effect = next(flow)
+        while not isinstance(effect, Invoke):
+            effect = flow.send(calling(("look", {}), ("look", {})) if not isinstance(effect, Record) else None)
+        record = flow.send((CallOutcome(ToolResult.text("a"), 2.0), CallOutcome(ToolResult.text("b"), 3.0)))
+
+        assert 3.0 == record.state.seconds
+
+    def test_the_newest_turn_is_never_dropped(self) -> None:
+        """Case 40: of a conversation that does not fit the newest turn is left whole, and nothing is sent."""
+        old = ChatMessage.assistant_tool_calls([ToolCall("a", "look")]), ChatMessage.tool_result("a", "old" * 500)
+        new = ChatMessage.assistant_tool_calls([ToolCall("b", "look")]), ChatMessage.tool_result("b", "new" * 5_000)
+        question = ChatMessage.user("?")
+        fitted, budget = Window(context=1_000, reserved=100).fit((question, *old, *new), (), calibration=1.15)
+
+        assert (question, *new) == fitted
+        assert budget.remaining < 0
 
     def test_a_tool_of_a_denied_plugin_is_not_offered(self, site: Site) -> None:
         """Case 30: what the host has switched off is not offered, by whichever name it is chosen."""

@@ -2,11 +2,12 @@
 Runs the weights in this process, one request at a time, and gives what the model writes as it writes it.
 
 The engine is llama.cpp as the package `xllamacpp` brings it.  It insists on a socket of its own; it gets one in a
-private folder, so that nobody else on the machine can use it.
+private folder that is removed at once, so that nobody can use it.
 """
 
 from __future__ import annotations
 
+import atexit
 import os
 import queue
 import tempfile
@@ -28,6 +29,12 @@ CONTEXT = 4096
 
 THREADS = 4
 """Threads at most; more compete for memory."""
+
+BATCH = 256
+"""Tokens read at once: between two batches it can be stopped, and small ones cost no speed on a processor."""
+
+LEAVING = 30.0
+"""Seconds the end of the process waits for a batch to be read; it takes one or two."""
 
 _POLL = 0.1
 
@@ -52,12 +59,12 @@ class Engine:
         os.environ.setdefault("GOMP_SPINCOUNT", "0")  # idle threads sleep instead of burning the processor
         import xllamacpp
 
-        self._folder = tempfile.TemporaryDirectory(prefix="nr-llm-", ignore_cleanup_errors=True)
         threads = max(1, min(THREADS, os.cpu_count() or 1))
         settings = xllamacpp.CommonParams()
         settings.model.path = str(path)
         settings.n_ctx = CONTEXT
         settings.n_parallel = 1
+        settings.n_batch = settings.n_ubatch = BATCH
         settings.cpuparams.n_threads = threads
         settings.cpuparams_batch.n_threads = threads
         settings.no_extra_bufts = True  # a third less memory for a tenth of the speed
@@ -68,13 +75,17 @@ class Engine:
         settings.ui = False
         settings.endpoint_slots = False
         settings.n_threads_http = 1
-        settings.hostnames = [str(Path(self._folder.name) / "s.sock")]  # by this ending it is a socket
-        try:
-            self._server = xllamacpp.Server(settings)
-        except RuntimeError as error:
-            text = f"The weights {path} could not be loaded: damaged, of another kind, or too large for the memory."
-            raise LocalModelError(text, remedy="Fetch them again, or choose the small model.") from error
+        with tempfile.TemporaryDirectory(prefix="nr-llm-", ignore_cleanup_errors=True) as folder:
+            settings.hostnames = [str(Path(folder) / "s.sock")]  # by this ending it is a socket
+            try:
+                self._server = xllamacpp.Server(settings)
+            except RuntimeError as error:
+                text = f"The weights {path} could not be loaded: damaged, of another kind, or too large for the memory."
+                raise LocalModelError(text, remedy="Fetch them again, or choose the small model.") from error
+        # The folder is gone again, and with it every way to the socket.
         self._free = threading.Lock()
+        self._stop = Cancellation()
+        self._process = os.getpid()
 
     def write(
         self,
@@ -107,6 +118,7 @@ class Engine:
             "stop": ["<|im_end|>"],
             "stream": True,
             "stream_options": {"include_usage": True},
+            "return_progress": True,  # a call back per batch: the only way to stop it while it reads
             **settings,
         }
         if schema is not None:
@@ -116,12 +128,14 @@ class Engine:
                 raise RunCancelledError(cancelled.reason)
         pieces: queue.SimpleQueue[Any] = queue.SimpleQueue()
         left = cancelled.child()
+        self._stop = left
         threading.Thread(target=self._work, args=(task, pieces, left), name="nr-llm-engine", daemon=True).start()
         try:
             while (piece := pieces.get()) is not None:
                 yield from _read(piece)
         finally:
             left.cancel("nobody reads any more")
+            left.leave()
         if cancelled.cancelled:
             raise RunCancelledError(cancelled.reason)
 
@@ -137,8 +151,14 @@ class Engine:
         except Exception as error:  # noqa: BLE001 - its reader must hear of it, or would wait for ever
             pieces.put(error)
         finally:
-            self._free.release()
             pieces.put(None)
+            self._free.release()
+
+    def close(self) -> None:
+        """Stop what is being written and wait for it: a thread of the engine must not outlive the interpreter."""
+        self._stop.cancel("the process ends")
+        if self._process == os.getpid() and self._free.acquire(timeout=LEAVING):
+            self._free.release()
 
 
 def _read(piece: Any) -> Iterator[str | End]:
@@ -166,13 +186,15 @@ def _refusal(error: Mapping[str, Any]) -> Exception:
     return ServiceError(f"the engine refused: {error.get('message', 'without a reason')}", provider="local")
 
 
-_engines: dict[Path, Engine] = {}
+_engines: dict[tuple[int, Path], Engine] = {}
 _making = threading.Lock()
 
 
 def engine_for(path: Path) -> Engine:
-    """Return the engine for a file; a process holds each model once."""
+    """Return the engine for a file; a process holds each model once, and a forked one cannot use its parent's."""
+    key = (os.getpid(), path)
     with _making:
-        if path not in _engines:
-            _engines[path] = Engine(path)
-        return _engines[path]
+        if key not in _engines:
+            _engines[key] = engine = Engine(path)
+            atexit.register(engine.close)
+        return _engines[key]

@@ -22,7 +22,6 @@ _REASONS = {
     FinishReason.LENGTH: TerminationReason.LENGTH,
     FinishReason.CONTENT_FILTER: TerminationReason.CONTENT_FILTER,
     FinishReason.ERROR: TerminationReason.FAILED,
-    FinishReason.ERROR: TerminationReason.FAILED,
 }
 
 Batch = tuple[PendingCall, ...]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import attrs
-from nr_llm._json import JSON
-from nr_llm.errors import MissingToolCallError, ServiceError
+from nr_llm._json import JSON, copy_object, valid_text
+from nr_llm.errors import InvalidValueError, MalformedReplyError, MissingToolCallError, ServiceError
 from nr_llm.messages import ToolCall
 from nr_llm.requests import CompletionRequest
 from nr_llm.responses import CompletionResponse
@@ -52,6 +52,7 @@ def answer(parts: Parts, request: CompletionRequest, provider: str) -> Completio
     Raises:
         ServiceError: The service says that it failed to generate one.
         MissingToolCallError: A call was required and none came.
+        MalformedReplyError: What the service wants back nests too deeply.
     """
     if parts.finish == "error":
         raise ServiceError("the service failed while it wrote the answer", provider=provider, retryable=True)
@@ -65,18 +66,25 @@ def answer(parts: Parts, request: CompletionRequest, provider: str) -> Completio
         )
     return CompletionResponse(
         content=parts.content,
-        model=parts.model or request.model,
+        model=valid_text(parts.model or request.model),
         provider=provider,
         usage=usage_of(parts.usage),
         finish_reason=finish_of(parts.finish, calls=calls, refused=bool(parts.refusal)),
-        finish_detail=parts.finish if isinstance(parts.finish, str) else None,
+        finish_detail=valid_text(parts.finish) if isinstance(parts.finish, str) else None,
         tool_calls=calls or None,
         reasoning=parts.reasoning or None,
-        provider_state=dict(parts.state) if calls and parts.state else None,
+        provider_state=_kept(parts.state, provider) if calls and parts.state else None,
         refusal=parts.refusal or None,
-        id=parts.id,
+        id=None if parts.id is None else valid_text(parts.id),
         raw=parts.raw,
     )
+
+
+def _kept(state: Mapping[str, JSON], provider: str) -> JSON:
+    try:
+        return copy_object(state, path="message")
+    except InvalidValueError as error:
+        raise MalformedReplyError(f"the reply cannot be kept for the next turn: {error}", provider=provider) from error
 
 
 def _as_offered(call: ToolCall, request: CompletionRequest) -> ToolCall:

@@ -55,7 +55,8 @@ def _joined(parts: Iterable[Mapping[str, JSON]], key: str) -> str:
 
 def _thinking(part: Mapping[str, JSON]) -> str:
     inner = part.get("thinking")
-    return inner if isinstance(inner, str) else texts_of(inner)[0]
+    parts = [piece for piece in inner if isinstance(piece, dict)] if isinstance(inner, list) else []
+    return inner if isinstance(inner, str) else _joined(parts, "text")
 
 
 def reasoning_of(message: Mapping[str, JSON]) -> str:
@@ -110,16 +111,17 @@ def tool_calls(parts: Sequence[CallParts], *, cut: bool) -> tuple[ToolCall, ...]
 
 
 def _ids(given: Sequence[str | None]) -> list[str]:
-    ids: list[str] = []
+    ids: dict[str, None] = {}
+    sent, number = set(given), 0
     for i, call_id in enumerate(given):
-        number = i
+        number = max(number, i)
         while call_id is None or call_id in ids:
             call_id = f"call_{number}"
             number += 1
-            if call_id in given:
+            if call_id in sent:
                 call_id = None
-        ids.append(call_id)
-    return ids
+        ids[call_id] = None
+    return list(ids)
 
 
 def _unfit(calls: Sequence[ToolCall], parts: Sequence[CallParts], *, cut: bool) -> Iterator[ToolCall]:

@@ -25,6 +25,12 @@ from nr_llm_openai.delays import retry_after
 SHOWN = 300
 """Characters of a service's message that an error repeats."""
 
+READ = 20_000
+"""Characters of a reply in which an error's words and a page's title are looked for: far more than errors have."""
+
+REQUEST_ID_SHOWN = 100
+"""Characters of a service's own name of a request that an error repeats."""
+
 REQUEST_IDS = ("x-request-id", "request-id", "apim-request-id", "x-ms-request-id")
 
 CONTEXT = re.compile(
@@ -65,7 +71,7 @@ class Fault:
 def fault_in(payload: JSON) -> Fault | None:
     """Return the fault a decoded payload reports, or None when it reports none."""
     if not isinstance(payload, dict):
-        listed = payload if isinstance(payload, list) else []
+        listed = [item for item in payload if isinstance(item, dict)] if isinstance(payload, list) else []
         return next((fault for fault in map(fault_in, listed) if fault), None)
     error = payload.get("error")
     if isinstance(error, dict) and error:
@@ -87,7 +93,7 @@ def _fault(error: Mapping[str, JSON], payload: JSON) -> Fault:
     if isinstance(param, str) and param and param not in text:
         text = f"{text} (parameter {param})"
     status = next((int(code) for key in ("code", "status") if (code := str(error.get(key))) in _STATUSES), None)
-    return Fault(message=text, words=encode(payload).lower(), status=status, details=error)
+    return Fault(message=text, words=encode(payload)[:READ].lower(), status=status, details=error)
 
 
 _STATUSES = frozenset(map(str, range(400, 600)))
@@ -113,15 +119,15 @@ def _read(body: bytes) -> Fault:
     try:
         payload = decode(text)
     except MalformedJsonError:
-        page = re.search(r"<title[^>]*>(.*?)</title", text, re.DOTALL | re.IGNORECASE)
+        page = re.search(r"<title[^<>]*>([^<]*)</title", text[:READ], re.IGNORECASE)
         said = f"a web page, {page[1].strip()!r}" if page else text
-        return Fault(message=said, words=text.lower())
+        return Fault(message=said, words=text[:READ].lower())
     fault = fault_in(payload)
     if fault is not None:
         return fault
     if isinstance(payload, dict) and (detail := payload.get("detail") or payload.get("message")):
         return _fault({"message": _joined(detail)} | {k: v for k, v in payload.items() if k != "message"}, payload)
-    return Fault(message=text, words=text.lower())
+    return Fault(message=text, words=text[:READ].lower())
 
 
 def excerpt(text: str, redact: Callable[[str], str]) -> str:
@@ -168,13 +174,18 @@ def _typed(
         provider=provider,
         status=status,
         retryable=asked == "true" if asked in ("true", "false") else retryable,
-        request_id=next((headers[name] for name in REQUEST_IDS if name in headers), None),
+        request_id=_request_id(headers, redact),
         retry_after=retry_after(headers, fault.details, fault.message),
         body=redact(body),
     )
     if isinstance(error, ToolCallRejectedError):
         error.failed_generation = redact(str(fault.details.get("failed_generation") or ""))
     return error
+
+
+def _request_id(headers: Mapping[str, str], redact: Callable[[str], str]) -> str | None:
+    given = next((headers[name] for name in REQUEST_IDS if name in headers), None)
+    return None if given is None else redact(given)[:REQUEST_ID_SHOWN]
 
 
 def _kind(fault: Fault, status: int | None) -> tuple[type[ProviderError], bool]:

@@ -102,8 +102,8 @@ class ChatStream:
 
     def _begin(self, data: bytes) -> list[Delta]:
         """Wait for the first byte that tells a stream from a JSON document or a web page."""
-        self._body += data
-        first = self._body.lstrip()[:1]
+        self._collect(data)
+        first = data.lstrip()[:1]
         if not first:
             return []
         begun, self._body = bytes(self._body), bytearray()

@@ -105,6 +105,37 @@ def test_the_old_single_call_is_a_call() -> None:
         assert (answer.finish_reason, answer.finish_detail) == (FinishReason.TOOL_CALLS, "function_call")
 
 
+class TestHostileReplies:
+    def test_thinking_in_thinking_is_not_followed(self) -> None:
+        """A part holds texts; what nests further is none, however deep."""
+        nested = b'{"type":"thinking","thinking":[' * 450 + b"]}" * 450
+        body = whole({"content": ["HERE"]}).replace(b'"HERE"', nested)
+
+        assert read(body).reasoning is None
+
+    def test_what_cannot_be_replayed_is_malformed(self) -> None:
+        """Reasoning that nests too deeply to be stored is the service's fault, told before it is kept."""
+        deep = json.loads("[" * 80 + "]" * 80)
+        body = whole({"tool_calls": [call({})], "reasoning_details": [{"a": deep}]})
+
+        with pytest.raises(MalformedReplyError, match="cannot be kept"):
+            read(body)
+
+    def test_names_of_half_characters_are_made_valid(self) -> None:
+        """Model, id and reason go into records, which cannot hold a lone surrogate."""
+        answer = read(whole({"content": "x"}, "\ud800", model="m\ud800", id="r\ud800"))
+
+        assert (answer.model, answer.id, answer.finish_detail) == ("m\ufffd", "r\ufffd", "\ufffd")
+
+    def test_as_many_calls_as_a_reply_holds_have_ids_of_their_own(self) -> None:
+        """Ids that are missing or repeated are made up in one pass."""
+        calls = [call({}, call_id=None), call({}, call_id="call_1"), call({}, call_id="call_1")] * 3_000
+
+        made = [made.id for made in read(whole({"tool_calls": calls})).tool_calls or ()]
+
+        assert len(set(made)) == len(calls)
+
+
 class TestReasons:
     @pytest.mark.parametrize(
         ("word", "reason"),

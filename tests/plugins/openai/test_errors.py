@@ -214,3 +214,34 @@ def test_the_time_to_come_back_is_found(headers: dict[str, str], body: Any, seco
 def test_durations_are_read(text: Any, seconds: float | None) -> None:
     """With units, one or several."""
     assert duration(text) == seconds
+
+
+class TestHostileReplies:
+    @pytest.mark.parametrize("status", [400, 500])
+    def test_lists_in_lists_are_no_fault(self, status: int) -> None:
+        """However deep they go, the reply is told as it came."""
+        error = failed(status, b"[" * 900 + b"]" * 900)
+
+        assert error.status == status
+        assert "[[[" in str(error)
+
+    def test_a_title_is_looked_for_near_the_beginning(self) -> None:
+        """Searching megabytes of half titles would take hours."""
+        near, far = b"<title>Bad gateway</title>", b"<title>" * 200_000 + b"<title>Bad gateway</title>"
+
+        assert "a web page, 'Bad gateway'" in str(failed(502, b"<html>" + near))
+        assert "a web page" not in str(failed(502, far))
+
+    def test_codes_are_looked_for_near_the_beginning(self) -> None:
+        """A phrase behind megabytes of text is no phrase of the error."""
+        assert type(failed(404, said("model " * 100_000 + "does not exist"))) is InvalidRequestError
+
+    def test_the_request_id_is_masked_and_bounded(self) -> None:
+        """A header is as foreign as a body: a gateway may echo the key in it."""
+        codec = attrs.evolve(CODEC, redact=lambda text: text.replace("k-secret", "[redacted]"))
+
+        error = codec.error(HttpReply(500, {"x-request-id": "k-secret " + "z" * 500}, b""))
+
+        assert error.request_id is not None
+        assert error.request_id.startswith("[redacted] zzz")
+        assert len(error.request_id) == 100

@@ -61,7 +61,9 @@ def _bad_header(place: Target) -> ConfigurationError:
 
 
 def _instead(names: set[str], error: Exception, place: Target) -> NrLlmError | None:
-    if names & {"UnsupportedProtocol", "InvalidURL", "ImportError"}:
+    # A host name that has no form in the domain name system is a plain `UnicodeError`, or idna's own kind of it.
+    unnameable = "UnicodeError" in names and not isinstance(error, UnicodeDecodeError)
+    if unnameable or names & {"UnsupportedProtocol", "InvalidURL", "ImportError"}:
         return ConfigurationError(f"There is no way to {place.shown}: {error}.", remedy="Check address and proxy.")
     if "DecodingError" in names:
         return MalformedReplyError(f"the reply of {place.shown} is compressed in a way that cannot be read: {error}")

@@ -51,6 +51,7 @@ def target(url: str) -> Target:
     try:
         parts = urlsplit(url)
         host, port = parts.hostname, parts.port
+        (host or "").encode("idna")  # refuses labels that are empty or too long; clients do not agree on what they do
     except ValueError:
         raise _no_address(url) from None
     if parts.scheme not in ("http", "https") or not host:
@@ -114,8 +115,9 @@ def proxy_for(place: Target) -> str | None:
         return None
     kind, mark, _ = proxy.partition("://")
     if mark and kind.lower() not in ("http", "https", "socks5", "socks5h"):
+        shown = repr(kind) if kind.isalnum() else "strange"  # it may hold a password
         raise ConfigurationError(
-            f"The environment prescribes a {kind!r} proxy for {place.shown}, which is not supported.",
+            f"The environment prescribes a {shown} proxy for {place.shown}, which is not supported.",
             remedy="Use an http, https or socks5 proxy, or add the host to NO_PROXY.",
         )
     return proxy if mark else f"http://{proxy}"

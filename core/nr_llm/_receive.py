@@ -10,13 +10,47 @@ import attrs
 
 from nr_llm._explain import explained
 from nr_llm._reach import Target
+from nr_llm.errors import MalformedReplyError
 from nr_llm.providers import HttpReply, TransportOptions
+
+MAX_REPLY = 64 * 1024 * 1024
+"""Bytes a reply that is read whole may have, decompressed: far above any answer, far below what would hurt the host."""
 
 DRAINED = 16
 """Pieces read after a reply is complete; more would be no end but something new."""
 
 DRAIN_SECONDS = 5.0
 """Seconds the end of a complete reply is waited for in an event loop."""
+
+
+def gathered(pieces: Iterable[bytes]) -> bytes:
+    """
+    Return a whole body.
+
+    Raises:
+        MalformedReplyError: It is larger than `MAX_REPLY`.
+    """
+    body, size = list[bytes](), 0
+    for piece in pieces:
+        size = _grown(size, piece)
+        body.append(piece)
+    return b"".join(body)
+
+
+async def agathered(pieces: AsyncIterable[bytes]) -> bytes:
+    """Return a whole body; the asynchronous twin of `gathered`."""
+    body, size = list[bytes](), 0
+    async for piece in pieces:
+        size = _grown(size, piece)
+        body.append(piece)
+    return b"".join(body)
+
+
+def _grown(size: int, piece: bytes) -> int:
+    size += len(piece)
+    if size > MAX_REPLY:
+        raise MalformedReplyError(f"the reply exceeds {MAX_REPLY:,} bytes and was abandoned")
+    return size
 
 
 @attrs.frozen(eq=False)
@@ -52,9 +86,10 @@ class HttpStream:
 
         Raises:
             StreamInterruptedError: As iteration.
+            MalformedReplyError: It is larger than `MAX_REPLY`.
         """
         with self:
-            return HttpReply(self.status, self.headers, b"".join(self))
+            return HttpReply(self.status, self.headers, gathered(self))
 
     def drain(self) -> None:
         """
@@ -105,9 +140,10 @@ class AsyncHttpStream:
 
         Raises:
             StreamInterruptedError: As iteration.
+            MalformedReplyError: It is larger than `MAX_REPLY`.
         """
         async with self:
-            return HttpReply(self.status, self.headers, b"".join([piece async for piece in self]))
+            return HttpReply(self.status, self.headers, await agathered(self))
 
     async def adrain(self) -> None:
         """Read what little is left, and close; the asynchronous twin of `HttpStream.drain`."""

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from nr_llm._explain import explained
 from nr_llm._reach import Target, no_trust, proxy_for, target, tls_context
-from nr_llm._receive import AsyncHttpStream, HttpStream
+from nr_llm._receive import AsyncHttpStream, HttpStream, agathered, gathered
 from nr_llm.errors import ConfigurationError
 from nr_llm.providers import HttpReply, HttpRequest, TransportOptions
 
@@ -59,13 +59,14 @@ class HttpTransport:
         Raises:
             TransportError: No reply came; `url` and the message say where and what to check.
             ConfigurationError: The address, a header or a certificate file cannot be used.
+            MalformedReplyError: The reply is too large, or compressed in a way that cannot be read.
         """
         request = self._signed(request)
         place = target(request.url)
         with explained(place, self._options):
             response = self._open(request, place)
             try:
-                body = b"".join(self._pieces(response))
+                body = gathered(self._pieces(response))
             finally:
                 response.close()
             return HttpReply(response.status_code, _headers(response), body)
@@ -147,13 +148,14 @@ class AsyncHttpTransport:
         Raises:
             TransportError: No reply came; `url` and the message say where and what to check.
             ConfigurationError: The address, a header or a certificate file cannot be used.
+            MalformedReplyError: The reply is too large, or compressed in a way that cannot be read.
         """
         request = await self._signed(request)
         place = target(request.url)
         with explained(place, self._options):
             response = await self._open(request, place)
             try:
-                body = b"".join([piece async for piece in self._pieces(response)])
+                body = await agathered(self._pieces(response))
             finally:
                 await response.aclose()
             return HttpReply(response.status_code, _headers(response), body)

@@ -17,7 +17,7 @@ from typing import Any
 import attrs
 import httpx
 import pytest
-from nr_llm import _reach
+from nr_llm import _reach, _receive
 from nr_llm.errors import (
     ConfigurationError,
     MalformedReplyError,
@@ -188,6 +188,18 @@ class TestSending:
         with WireServer(reply(gzip.compress(b"text"), b"content-encoding: gzip")) as server:
             assert colour.send(post(server.url)).body == b"text"
             assert colour.stream(post(server.url))[2] == b"text"
+
+    def test_a_reply_without_end_is_abandoned(self, colour: Colour, monkeypatch: pytest.MonkeyPatch) -> None:
+        """However small it travels: what it is decompressed to is counted; what just fits is read."""
+        monkeypatch.setattr(_receive, "MAX_REPLY", 100_000)
+
+        for size, fits in ((100_000, True), (100_001, False)):
+            with WireServer(reply(gzip.compress(b"x" * size), b"content-encoding: gzip")) as server:
+                if fits:
+                    assert len(colour.send(post(server.url)).body) == size
+                else:
+                    with pytest.raises(MalformedReplyError, match="exceeds 100,000 bytes"):
+                        colour.send(post(server.url))
 
     def test_a_stream_asks_for_no_compression(self, colour: Colour) -> None:
         """A compressing proxy would hold deltas back; a header of the codec's own wins."""
@@ -384,7 +396,11 @@ class TestFailures:
         assert KEY not in str(caught.value)
 
     @pytest.mark.parametrize(
-        "url", ["", "ftp://host/x", "http://", "http://host:99999", "api.example.com/v1", "http://u:pw@[::1"]
+        "url",
+        [
+            *("", "ftp://host/x", "http://", "http://host:99999", "api.example.com/v1", "http://u:pw@[::1"),
+            *(f"http://{'a' * 64}.test", "http://a..test"),
+        ],
     )
     def test_an_address_that_is_none_is_named(self, colour: Colour, url: str) -> None:
         """A wrong base URL is a matter of configuration."""
@@ -393,10 +409,11 @@ class TestFailures:
 
         assert "pw" not in str(caught.value)
 
-    def test_an_address_the_client_refuses_is_named(self, colour: Colour) -> None:
-        """What urllib takes and httpx does not is a matter of configuration too."""
+    @pytest.mark.parametrize("host", ["exa\x7fmple.com", "xn--.test"])
+    def test_an_address_the_client_refuses_is_named(self, colour: Colour, host: str) -> None:
+        """What urllib takes, and httpx or the domain name system does not, is a matter of configuration too."""
         with pytest.raises(ConfigurationError, match="no way to"):
-            colour.send(post("http://exa\x7fmple.com/"))
+            colour.send(post(f"http://{host}/"))
 
     @pytest.mark.parametrize(
         ("error", "kind", "words", "retryable"),
@@ -598,11 +615,16 @@ class TestProxies:
             with pytest.raises(TransportError, match=r"http://api\.test/v1"):
                 colour.send(post("http://api.test/v1"), TransportOptions(connect_seconds=0.1))
 
-    def test_a_proxy_of_an_unknown_kind_is_refused(self, colour: Colour, monkeypatch: pytest.MonkeyPatch) -> None:
+    @pytest.mark.parametrize(
+        ("proxy", "kind"), [("gopher://ann:pw@p:1", "a 'gopher' proxy"), ("ann:pw://p", "a strange proxy")]
+    )
+    def test_a_proxy_of_an_unknown_kind_is_refused(
+        self, colour: Colour, monkeypatch: pytest.MonkeyPatch, proxy: str, kind: str
+    ) -> None:
         """The error names the kind and not the password."""
-        monkeypatch.setenv("HTTP_PROXY", "gopher://ann:pw@p:1")
+        monkeypatch.setenv("HTTP_PROXY", proxy)
 
-        with pytest.raises(ConfigurationError, match="gopher") as caught:
+        with pytest.raises(ConfigurationError, match=kind) as caught:
             colour.send(post("http://api.test/v1"))
 
         assert "pw" not in str(caught.value)

@@ -117,7 +117,10 @@ def _host(dialect: Dialect) -> str:
 
 def _address(base_url: str) -> str:
     """Return where requests go; a base URL that was copied whole, or has a query, is taken too."""
-    parts = urlsplit(base_url.strip())
+    try:
+        parts = urlsplit(base_url.strip())
+    except ValueError:
+        return base_url  # `target` says what is wrong with it
     path = parts.path.rstrip("/").removesuffix("/chat/completions")
     return urlunsplit(parts._replace(path=f"{path}/chat/completions"))
 

@@ -51,7 +51,7 @@ class TestAddress:
         """However the base URL was copied."""
         assert OpenAI(base_url=base_url).codec.url == url
 
-    @pytest.mark.parametrize("base_url", ["localhost:8000", "ftp://host/v1", "https://"])
+    @pytest.mark.parametrize("base_url", ["localhost:8000", "ftp://host/v1", "https://", "http://[::1/v1"])
     def test_an_address_that_is_none_is_refused_at_once(self, base_url: str) -> None:
         """Not at the first request."""
         with pytest.raises(ConfigurationError, match="no address of a service"):

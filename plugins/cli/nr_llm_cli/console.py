@@ -22,12 +22,16 @@ class Console:
         quiet: Whether nothing but data and errors is written.
         verbose: Whether details are written.
         colour: Whether a terminal may have colours and a moving sign that something goes on.
+
+    Attributes:
+        out: The stdout of now, for data alone: later it may be one for whatever plugins print (`aside`).
     """
 
     def __init__(self, *, quiet: bool = False, verbose: bool = False, colour: bool = True) -> None:
         self.quiet = quiet
         self.verbose = verbose and not quiet
-        self.live = sys.stdout.isatty()
+        self.out = sys.stdout
+        self.live = self.out.isatty()
         self._rich = sys.stderr.isatty() and colour and not os.environ.get("CI")
         self._colour = None if colour else False
         self._cleaner = Cleaner()
@@ -52,7 +56,7 @@ class Console:
         """Write a whole text to stdout, ending in a newline."""
         self.settle()
         text = visible(text)
-        click.echo(text, nl=not text.endswith("\n"), color=False)
+        click.echo(text, self.out, nl=not text.endswith("\n"), color=False)
 
     def piece(self, text: str) -> None:
         """Write the next piece of a text that arrives bit by bit."""
@@ -64,7 +68,7 @@ class Console:
         self._still()
         self._show(self._cleaner.rest())
         if self._open_line:
-            click.echo()
+            click.echo(file=self.out)
             self._open_line = False
 
     def wait(self, text: str) -> None:
@@ -93,7 +97,7 @@ class Console:
 
     def _show(self, text: str) -> None:
         if text:
-            click.echo(text, nl=False, color=False)
+            click.echo(text, self.out, nl=False, color=False)
             self._open_line = not text.endswith("\n")
 
     def _still(self) -> None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from nr_llm_cli.aside import asked
 from nr_llm_cli.session import host_of
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ def added_commands(context: click.Context, path: str) -> dict[str, click.Command
         path: Names of the groups above and the group's own, joined by spaces; empty for the program.
     """
     found: dict[str, click.Command] = {}
-    for given in host_of(context).commands():
+    for given in asked(host_of(context).commands):
         before, _, word = given.name.rpartition(" ")
         if given.distribution == DISTRIBUTION:
             continue  # its commands are built in

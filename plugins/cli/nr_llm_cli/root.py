@@ -58,6 +58,7 @@ class Program(LazyGroup):
 
     def perform(self, arguments: Sequence[str], **extra: Any) -> int:
         """Run the command line and return the exit code; whatever is raised becomes one line on stderr."""
+        _open_streams()
         for stream in (sys.stdout, sys.stderr):
             if hasattr(stream, "reconfigure"):
                 stream.reconfigure(errors="backslashreplace")  # a terminal that knows no UTF-8 is no error
@@ -75,6 +76,13 @@ class Program(LazyGroup):
             with context.scope(cleanup=False) if context else contextlib.nullcontext():
                 return _report(error, arguments, debug=globals_of(context).debug if context else False)
         return code if type(code) is int else 0  # a plugin's command may return anything
+
+
+def _open_streams() -> None:
+    """Give a process that was started without one of the three standard streams one that leads nowhere."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: PTH123, SIM115 - it stays open
 
 
 def _nobody_reads() -> int:

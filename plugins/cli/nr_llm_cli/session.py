@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from nr_llm_cli.aside import aside, asked
 from nr_llm_cli.options import Globals, globals_of, redactor_of
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ def host_of(context: click.Context) -> PluginHost:
     meta = context.find_root().meta
     if _HOST not in meta:
         meta[_HOST] = open_host(context)
-        context.find_root().call_on_close(meta[_HOST].close)
+        context.find_root().call_on_close(lambda: asked(meta[_HOST].close))
     host: PluginHost = meta[_HOST]
     return host
 
@@ -107,7 +108,7 @@ def _line(error: BaseException, path: Path) -> str:
 @contextmanager
 def opened(context: click.Context, files: Sequence[Path] = (), **settings: Any) -> Iterator[tuple[PluginHost, Runtime]]:
     """
-    Open a Runtime and close it in the end.
+    Open a Runtime and close it in the end; meanwhile what is printed goes to stderr.
 
     Args:
         context: The command's.
@@ -118,7 +119,8 @@ def opened(context: click.Context, files: Sequence[Path] = (), **settings: Any) 
 
     from nr_llm_cli.logs import logging_to_stderr
 
-    host = open_host(context, files) if files else host_of(context)
     logged = logging_to_stderr(debug=globals_of(context).debug)
-    with logged, Runtime(host, **settings) as runtime:
-        yield host, runtime
+    with aside(), logged:
+        host = open_host(context, files) if files else host_of(context)
+        with Runtime(host, **settings) as runtime:
+            yield host, runtime

@@ -267,3 +267,13 @@ def test_models_of_nobody_are_an_error(site: Path) -> None:
 
     assert result.exit_code == 3
     assert "Did you mean 'cli_models'?" in result.stderr
+
+
+def test_a_provider_that_cannot_list_its_models_hides_no_other(site: Path) -> None:
+    """It is named, with what it raised, and the list goes on."""
+    broken = MODELS.replace("return [Model(", "return 1 / 0, [Model(").replace("cli_models", "cli_broken\\x1b")
+    names = install(site, "nr_llm_cli_broken", broken), install(site, "nr_llm_cli_lists_on", MODELS)
+    result = invoke("models", "list", "--json", env=only(*names))
+
+    assert [row["model"] for row in json.loads(result.stdout)] == ["cli_models:big"]
+    assert result.stderr.startswith("Provider 'cli_broken\\x1b' cannot list its models: ZeroDivisionError: ")

@@ -60,7 +60,7 @@ def lines(console: Console) -> Iterator[str]:
     while True:
         console.settle()
         try:
-            yield _typed()
+            yield _typed(console)
         except KeyboardInterrupt:
             console.say("\n/exit or Ctrl-D leaves.", dim=True)
         except EOFError:
@@ -68,9 +68,10 @@ def lines(console: Console) -> Iterator[str]:
             return
 
 
-def _typed() -> str:
-    if sys.stdout.isatty():
-        return input("> ")
+def _typed(console: Console) -> str:
+    if console.live:
+        with contextlib.redirect_stdout(console.out):  # on a terminal of its own `input` edits lines
+            return input("> ")
     click.echo("> ", nl=False, err=True)  # stdout goes elsewhere and is for answers
     return input()
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from nr_llm_cli.aside import aside
 from nr_llm_cli.groups import LazyGroup, Place
 from nr_llm_cli.options import global_options, json_option
 
@@ -39,12 +40,24 @@ def list_models(context: click.Context, provider: str | None, *, as_json: bool) 
     from nr_llm_cli.session import host_of
 
     host = host_of(context)
-    if provider:
-        host.provider(provider)  # says what is wrong with it, if anything is
-    given = [one for one in host.providers() if provider in {None, one.name}]
-    rows = [_row(model) for one in given for model in _models(one)]
+    with aside():
+        if provider:
+            host.provider(provider)  # says what is wrong with it, if anything is
+        given = [one for one in host.providers() if provider in {None, one.name}]
+        rows = [row for one in given for row in _rows(one)]
     show(rows, columns=COLUMNS, as_json=as_json, empty="No provider lists its models; name one with -m PROVIDER:MODEL.")
     return 0
+
+
+def _rows(given: RegisteredProvider) -> list[dict[str, Any]]:
+    try:
+        return [_row(model) for model in _models(given)]
+    except Exception as error:  # noqa: BLE001 - a provider's error must not hide the models of others
+        from nr_llm_cli.failures import failure_of
+        from nr_llm_cli.screen import one_line
+
+        click.echo(one_line(f"Provider {given.name!r} cannot list its models: {failure_of(error).message}"), err=True)
+        return []
 
 
 def _models(given: RegisteredProvider) -> Iterator[Model]:

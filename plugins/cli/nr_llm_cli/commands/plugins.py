@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from nr_llm_cli.aside import asked
 from nr_llm_cli.exits import Exit
 from nr_llm_cli.groups import LazyGroup, Place
 from nr_llm_cli.options import global_options, json_option
@@ -38,7 +39,7 @@ def list_plugins(context: click.Context, *, load: bool, as_json: bool) -> int:
     from nr_llm_cli.session import host_of
 
     host = host_of(context)
-    rows = [_row(record) for record in (host.load() if load else host.records())]
+    rows = [_row(record) for record in asked(host.load if load else host.records)]
     columns = LOADED_COLUMNS if load else COLUMNS
     show(rows, columns=columns, as_json=as_json, empty="No plugin is installed; try pip install 'nr-llm[all]'.")
     return 0
@@ -59,7 +60,7 @@ def doctor(context: click.Context, *, strict: bool, as_json: bool) -> int:
     from nr_llm_cli.session import host_of
 
     host = host_of(context)
-    findings = host.doctor()
+    findings = asked(host.doctor)
     _tell(findings, as_json=as_json)
     bad = sum(finding.serious or strict for finding in findings)
     if bad:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from nr_llm_cli.aside import aside
 from nr_llm_cli.groups import LazyGroup, Place
 from nr_llm_cli.options import global_options, json_option
 
@@ -31,7 +32,8 @@ def list_providers(context: click.Context, *, as_json: bool) -> int:
     from nr_llm_cli.listing import show
     from nr_llm_cli.session import host_of
 
-    rows = [_row(given) for given in host_of(context).providers()]
+    with aside():
+        rows = [_row(given) for given in host_of(context).providers()]
     show(rows, columns=COLUMNS, as_json=as_json, empty="No provider is installed; try pip install 'nr-llm[local]'.")
     return 0
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -87,13 +88,9 @@ def reporter_of(
     if as_json or ndjson:
         from nr_llm_cli.report import Document, Lines
 
+        write = partial(click.echo, file=sys.stdout, color=False)  # what plugins print goes elsewhere
         return Document(write) if as_json else Lines(write)
     from nr_llm_cli.console import Console
     from nr_llm_cli.narrate import Narrator
 
     return Narrator(Console(quiet=quiet, verbose=verbose, colour=globals_of(context).colour), stream=stream)
-
-
-def write(line: str) -> None:
-    """Write a line to stdout at once, so that whoever reads it is never behind."""
-    click.echo(line, color=False)

@@ -319,6 +319,84 @@ class TestReferences:
         assert compile_schema(schema)({}) == {}
 
 
+def doubled(steps: int, *, word: str = "allOf", last: Any = None) -> dict[str, Any]:
+    """A schema in which each definition refers twice to the one before it."""
+    twice = [[{"$ref": f"#/$defs/{step}"}] * 2 for step in range(steps)]
+    definitions = {"0": last or {"type": "string"}} | {str(i): {word: refs} for i, refs in enumerate(twice, 1)}
+    return closed(x={"$ref": f"#/$defs/{steps}"}) | {"$defs": definitions}
+
+
+class TestLooks:
+    @pytest.mark.parametrize("word", ["allOf", "anyOf", "oneOf"])
+    def test_references_that_multiply_are_refused(self, word: str) -> None:
+        """A small schema must not keep the host busy for hours."""
+        assert "more than 10,000 times" in refusal(doubled(40, word=word))
+
+    def test_references_that_multiply_within_reason_are_taken(self) -> None:
+        """A thousand looks are nothing."""
+        assert compile_schema(doubled(8))({"x": "a"}) == {"x": "a"}
+
+    def test_references_to_parts_of_a_value_do_not_multiply(self) -> None:
+        """Each looks at something else, so their number is the value's size."""
+        refs = [{"$ref": f"#/$defs/{i}"} for i in range(40)]
+        pairs = {str(i + 1): {"type": "object", "properties": {"a": ref, "b": ref}} for i, ref in enumerate(refs)}
+        schema = closed(x={"$ref": "#/$defs/40"}) | {"$defs": {"0": {"type": "string"}, **pairs}}
+
+        assert compile_schema(schema)({"x": {"a": {}, "b": {}}}) == {"x": {"a": {}, "b": {}}}
+
+    def test_a_tree_may_be_as_deep_as_any_value(self) -> None:
+        """A definition that refers to itself looks at each value once."""
+        below = {"$ref": "#/$defs/tree"}
+        tree = {"type": "object", "properties": {"left": below, "right": below}, "additionalProperties": False}
+        value: dict[str, Any] = {}
+        for _ in range(60):
+            value = {"left": value}
+
+        assert compile_schema(closed(x=below) | {"$defs": {"tree": tree}})({"x": value}) == {"x": value}
+
+    @pytest.mark.parametrize("reference", ["#/$defs/node", "#/%24defs/node"])
+    def test_alternatives_that_recur_bound_how_deep_values_nest(self, reference: str) -> None:
+        """Work that doubles with each level ends where it would be too much, in a fault the model understands."""
+        below = {"properties": {"in": {"$ref": reference}}, "type": "object"}
+        node = {"anyOf": [{**below, "required": ["a"]}, {**below, "required": ["b"]}, {"type": "string"}]}
+        check = compile_schema(closed(x={"$ref": reference}) | {"$defs": {"node": node}})
+
+        value: Any = "end"
+        for _ in range(5):
+            value = {"in": value, "a": 1}
+        assert check({"x": value}) == {"x": value}
+        for _ in range(40):
+            value = {"in": value, "a": 1}
+        with pytest.raises(ArgumentsError) as caught:
+            check({"x": value})
+        assert "nested deeper than" in str(caught.value.faults[0])
+
+    def test_references_in_circles_end(self) -> None:
+        """Looking at one value for ever is looking once."""
+        schema = closed(x={"$ref": "#/$defs/a"}) | {"$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"$ref": "#/$defs/a"}}}
+
+        assert compile_schema(schema)({"x": 1}) == {"x": 1}
+
+    @pytest.mark.parametrize(
+        "part",
+        [
+            {"$ref": "#/allOf/0"},
+            {"$ref": "#/$defs/true"},
+            {"$ref": "#/$defs/a~1b"},
+            {"$ref": "#name"},
+            {"$id": "http://part/", "$ref": "#/$defs/own", "$defs": {"own": {}}},
+            {"if": {"type": "string"}, "then": {"not": {"const": "b"}}, "else": {"default": {"$ref": 5}}},
+            {"dependentSchemas": {"y": {"type": "object"}}},
+        ],
+    )
+    def test_every_way_to_refer_is_counted(self, part: dict[str, Any]) -> None:
+        """By place in lists and maps, by name, and within a part that has an address of its own."""
+        definitions = {"true": True, "a/b": {}, "named": {"$anchor": "name"}}
+        schema = closed(x=part) | {"$defs": definitions, "allOf": [{"title": "all"}]}
+
+        assert compile_schema(schema)({"x": "a"}) == {"x": "a"}
+
+
 class TestRefusedSchemas:
     @pytest.mark.parametrize(
         ("schema", "words"),

@@ -10,6 +10,7 @@ from nr_llm._json import JSON, copy_object
 from nr_llm._schema.coercions import coerced
 from nr_llm._schema.faults import MAX_FAULTS, ArgumentsError, Fault, join
 from nr_llm._schema.findings import faults_of
+from nr_llm._schema.looks import MOST, depth, levels
 from nr_llm._schema.sizes import check_size
 from nr_llm.errors import InvalidSchemaError, InvalidValueError
 
@@ -20,6 +21,9 @@ _REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
 _DATA = ("const", "enum", "default", "examples")
 _OPENERS = {"additionalProperties", "unevaluatedProperties", "patternProperties", "propertyNames"}
 _OPENERS |= {"allOf", "anyOf", "oneOf", "not", "if", "dependentSchemas", *_REFERENCES}
+
+_LEVELS = 3
+"""Levels arguments must at least be able to nest: their object, a list or an object in it, and what that holds."""
 
 _PASSES = 4
 """How often values are converted and checked again: one for each level of JSON inside text inside JSON."""
@@ -43,15 +47,20 @@ def compile_schema(parameters: Mapping[str, Any]) -> Compiled:
         raises `ArgumentsError` with every fault.
 
     Raises:
-        InvalidSchemaError: It is no valid schema, refers to something outside, or is larger than 65,536 bytes
-            or deeper than 64 levels.
+        InvalidSchemaError: It is no valid schema, refers to something outside, is larger than 65,536 bytes or
+            deeper than 64 levels, or its references multiply beyond measure.
     """
     schema = check_size(parameters, "parameters")
     if schema.get("type") != "object":
         raise InvalidSchemaError('must be an object schema; add "type": "object"', path="parameters.type")
     for path in islice(_outside(schema, "parameters"), 1):
         raise InvalidSchemaError("refers to something outside the schema; write it out under $defs", path=path)
-    return _checker(_compiled(_closed(schema)), schema)
+    validator, most = _compiled(_closed(schema)), levels(schema)
+    if most < _LEVELS:
+        raise InvalidSchemaError(
+            f"checks one value more than {MOST:,} times; refer to a definition from fewer places", path="parameters"
+        )
+    return _checker(validator, schema, most)
 
 
 def _closed(schema: dict[str, JSON]) -> dict[str, JSON]:
@@ -89,14 +98,19 @@ def _compiled(schema: dict[str, JSON]) -> Validator:
         raise InvalidSchemaError(f"is no valid JSON Schema: {message[:200]}", path=path) from None
 
 
-def _checker(validator: Validator, schema: dict[str, JSON]) -> Compiled:
+def _checker(validator: Validator, schema: dict[str, JSON], most: int) -> Compiled:
+    def errors_of(arguments: dict[str, JSON]) -> list[Any]:
+        if depth(arguments) > most:
+            raise ArgumentsError([Fault("", f"nested deeper than {most} levels")])
+        return list(islice(validator.iter_errors(arguments), MAX_FAULTS))
+
     def check(arguments: Mapping[str, JSON]) -> dict[str, JSON]:
         copied = _copied(arguments)
-        errors = list(islice(validator.iter_errors(copied), MAX_FAULTS))
+        errors = errors_of(copied)
         for _ in range(_PASSES):
             if not errors or not coerced(copied, errors):
                 break
-            errors = list(islice(validator.iter_errors(copied), MAX_FAULTS))
+            errors = errors_of(copied)
         if errors:
             raise ArgumentsError(islice(_all(errors, copied, schema), MAX_FAULTS))
         return copied

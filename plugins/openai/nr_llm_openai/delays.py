@@ -47,7 +47,8 @@ def _in_headers(headers: Mapping[str, str]) -> Iterator[float | None]:
 
 
 def _number(text: str) -> float | None:
-    return float(text) if re.fullmatch(r"\s*\d{1,12}(\.\d+)?\s*", text) else None
+    found = re.fullmatch(r"\s*(\d{1,12}(?:\.\d+)?)\s*", text)
+    return float(found[1]) if found else None  # the number alone: `float` takes fewer spaces than `\s`
 
 
 def _until(date: str, now: str) -> float | None:

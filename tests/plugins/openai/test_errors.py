@@ -180,6 +180,7 @@ NOW = 1_800_000_000
         ({"retry_after": "99999999"}, b"", 86_400.0),
         ({"retry_after": "soon"}, b"", None),
         ({"retry_after": "-5"}, b"", None),
+        ({"retry_after": "\x1c5 "}, b"", 5.0),
         ({}, said(details=[{"@type": "x", "retryDelay": "48.939935699s"}]), 48.939935699),
         ({}, said(details=[{"metadata": {"quotaResetDelay": "373.8ms"}}, "odd"]), 0.3738),
         ({}, [{"error": {"message": "no", "details": [{"retryDelay": "34.4s"}]}}], 34.4),

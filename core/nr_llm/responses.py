@@ -27,12 +27,19 @@ class FinishReason(StrEnum):
     OTHER = "other"
 
 
+MOST_TOKENS = 2**63
+"""Tokens nobody reads or writes: what stores keep as a number is smaller."""
+
+
 def _count(value: int | None) -> int | None:
     given: Any = value
     if given is None:
         return None
-    if isinstance(given, bool) or not isinstance(given, (int, float)) or not math.isfinite(given):
+    known = isinstance(given, float) and math.isfinite(given)
+    if not known and (isinstance(given, bool) or not isinstance(given, int)):
         raise InvalidValueError(f"{given!r} is no number of tokens; None means not reported", path="usage")
+    if abs(given) >= MOST_TOKENS:
+        raise InvalidValueError("a number of tokens beyond every count; None means not reported", path="usage")
     return max(0, int(given))
 
 

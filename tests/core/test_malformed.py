@@ -53,6 +53,7 @@ OWN = Runtime(providers=[ScriptedProvider("x")], model="scripted:")
         (lambda: Usage("12"), "usage", "'12' is no number of tokens"),
         (lambda: Usage(True), "usage", "True is no number of tokens"),
         (lambda: Usage(float("inf")), "usage", "inf is no number of tokens"),
+        (lambda: Usage(10**5000), "usage", "beyond every count"),
         (lambda: RunStep(kind="nap", round=1), "kind", "is none of context, request"),
         (lambda: PendingCall(index=0, call=ToolCall("c", "n"), verdict="maybe"), "verdict", "is none of unasked"),
         (lambda: RunState(run_id="r", model="m", reason="tired"), "reason", "is none of completed"),

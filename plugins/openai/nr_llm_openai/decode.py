@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 from nr_llm._json import JSON, encode
 from nr_llm.messages import ToolCall
-from nr_llm.responses import FinishReason, Usage
+from nr_llm.responses import MOST_TOKENS, FinishReason, Usage
 
 CallParts: TypeAlias = tuple[str | None, str | None, JSON]
 """Id, name and arguments of a call as the service sent them; None where it did not."""
@@ -166,9 +166,10 @@ def _details(usage: Mapping[str, Any], key: str) -> Mapping[str, Any]:
 
 
 def _count(value: object) -> int | None:
-    if isinstance(value, float) and value.is_integer():
-        return int(value)
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
+    count = int(value) if isinstance(value, float) and value.is_integer() else value
+    if isinstance(count, bool) or not isinstance(count, int):
+        return None
+    return count if abs(count) < MOST_TOKENS else None
 
 
 def finish_of(word: JSON, *, calls: Sequence[ToolCall], refused: bool) -> FinishReason:

@@ -201,6 +201,7 @@ class TestUsage:
             ({"prompt_tokens": 10, "num_cached_tokens": 6}, Usage(10, cached_tokens=6)),
             ({"prompt_tokens": 10, "cache_creation_input_tokens": 2}, Usage(10, cache_write_tokens=2)),
             ({"prompt_tokens_details": None, "completion_tokens_details": []}, Usage()),
+            ({"prompt_tokens": 10**400, "completion_tokens": 1e300}, Usage()),
         ],
     )
     def test_counts_have_one_meaning(self, usage: Any, expected: Usage) -> None:

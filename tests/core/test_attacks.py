@@ -389,7 +389,7 @@ class TestColours:
         """A Runtime that is closed while an async tool runs ends the call, not the run with an error of the loop."""
         begun = threading.Event()
 
-        @tool(timeout=0.5)
+        @tool(timeout=5)
         async def stays() -> str:
             """Stay."""
             begun.set()

@@ -38,7 +38,7 @@ def choice_schema(tools: Sequence[ToolSpec], *, reply: Mapping[str, JSON] | bool
     return {"x-guidance": guidance, "anyOf": answers}
 
 
-def _reply_arguments(reply: Mapping[str, JSON] | bool) -> Schema:
+def _reply_arguments(reply: Mapping[str, JSON] | bool) -> Schema:  # noqa: FBT001 - a schema may be a bool
     if isinstance(reply, Mapping):
         return simplify(reply)
     return _closed({"text": {"type": "string", "minLength": 1, "maxLength": REPLY_CHARACTERS}}, ["text"])
@@ -153,14 +153,15 @@ def _object(schema: Mapping[str, JSON], scope: _Scope) -> Schema:
     if isinstance(known, Mapping) and known:
         names = schema.get("required")
         required = [name for name in known if isinstance(names, list) and name in names]
-        return _closed({name: _property(part, name in required, scope) for name, part in known.items()}, required)
+        properties = {name: _property(part, scope, required=name in required) for name, part in known.items()}
+        return _closed(properties, required)
     values = schema.get("additionalProperties", True)
     if values is False or isinstance(known, Mapping):
         return _closed({}, [])
     return {"type": "object", "additionalProperties": _simplify(values, scope)}
 
 
-def _property(schema: object, required: bool, scope: _Scope) -> Schema:
+def _property(schema: object, scope: _Scope, *, required: bool) -> Schema:
     simple = _simplify(schema, scope)
     variants = simple.get("anyOf")
     if required or not isinstance(variants, list):

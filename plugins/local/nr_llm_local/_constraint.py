@@ -153,7 +153,9 @@ def _object(schema: Mapping[str, JSON], scope: _Scope) -> Schema:
     if isinstance(known, Mapping) and known:
         names = schema.get("required")
         required = [name for name in known if isinstance(names, list) and name in names]
-        properties = {name: _property(part, scope, required=name in required) for name, part in known.items()}
+        properties: dict[str, JSON] = {
+            name: _property(part, scope, required=name in required) for name, part in known.items()
+        }
         return _closed(properties, required)
     values = schema.get("additionalProperties", True)
     if values is False or isinstance(known, Mapping):

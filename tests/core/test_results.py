@@ -67,12 +67,13 @@ class TestToolResult:
             attrs.asdict,
             lambda r: attrs.evolve(r, content="x"),
             attrs.astuple,
+            lambda r: getattr(copy, "replace", attrs.evolve)(r, content="x"),
             lambda r: encode(cattrs.unstructure(r)),
             vars,
             dict,
             list,
         ],
-        ids=["copy", "deepcopy", "pickle", "asdict", "evolve", "astuple", "cattrs", "vars", "dict", "list"],
+        ids=["copy", "deepcopy", "pickle", "asdict", "evolve", "astuple", "replace", "cattrs", "vars", "dict", "list"],
     )
     def test_no_copy_path(self, way: Any) -> None:
         """No general tool copies, dumps or changes a result."""

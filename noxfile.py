@@ -151,7 +151,7 @@ def bench(session: nox.Session) -> None:
         session.run("bash", str(shared / "setup_venvs.sh"), *peers, env=variables, external=True)
     client = f"nr-llm={ROOT / 'tests/bench/nr_llm_client.py'}@{work.parent / 'bin' / 'python'}"
     only = "floor_httpx_sniffio,openai_sdk,pydantic_ai"
-    measured = session.posargs or ["--stages", "rounds"]
+    measured = session.posargs or ["--stages", "rounds,long"]
     results = str(work / "results.json")
     driver = ("python", str(shared / "bench.py"), "--only", only, "--client", client, "--out", results)
     session.run(*driver, *measured, env=variables)

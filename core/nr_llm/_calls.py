@@ -187,7 +187,7 @@ class CallBatch:
         for job in tuple(self._running.values()):
             if job.ended is None and job.deadline is not None and job.deadline <= now:
                 job.let_go("timed out")
-                self._desk.abandoned += 1
+                self._desk.give_up(job.admitted.tool)
                 yield from self._end(job, timed_out(job.admitted.tool))
 
     def _end(self, job: Job, result: ToolResult) -> Iterator[Event]:

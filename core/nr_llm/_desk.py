@@ -31,7 +31,7 @@ from nr_llm.runs import ToolInvocation
 from nr_llm.state import PendingCall, RunState, TerminationReason
 from nr_llm.steps import RunStep
 from nr_llm.toolbox import Toolbox
-from nr_llm.tools import ToolContext
+from nr_llm.tools import Tool, ToolContext
 
 
 class Store(Protocol):
@@ -113,8 +113,12 @@ class Desk:
         self.last, self.finished, self.started = state, {}, set()
 
     def leave(self) -> bool:
-        """Return whether this is the first time the run is closed."""
+        """Return whether this is the first time the run is closed; then a spent budget is logged."""
         first, self._left = not self._left, True
+        if first and self.last.reason is TerminationReason.BUDGET_EXHAUSTED:
+            spent = self.last.usage.total_tokens
+            text = "Run %s stopped: its budget is spent (%s tokens, %.1f seconds)"
+            self.log.warning(text, self.run_id, "unknown" if spent is None else spent, self.last.seconds)
         return first
 
     @contextmanager
@@ -165,6 +169,12 @@ class Desk:
             return
         text = self.redactor.redact("".join(traceback.format_exception(error)))
         self.log.error("Tool %r failed in run %s\n%s", getattr(tool, "name", tool), self.run_id, text)
+
+    def give_up(self, tool: Tool) -> None:
+        """Count a call that timed out and may still run, and log it."""
+        self.abandoned += 1
+        text = "Tool %r timed out in run %s and may still run; %d calls of the run do"
+        self.log.warning(text, tool.name, self.run_id, self.abandoned)
 
     def all_invocations(self) -> tuple[ToolInvocation, ...]:
         """Return the calls of the run, those included that were answered while it was settled."""

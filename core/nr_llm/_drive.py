@@ -10,6 +10,7 @@ performer lets slip is not taken for the end of the run.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator
+from contextlib import suppress
 from typing import Any, Generic, TypeVar
 
 import attrs
@@ -18,7 +19,7 @@ from nr_llm._desk import Desk
 from nr_llm._loop import result_of
 from nr_llm._perform import Answer, Performer
 from nr_llm.effects import Complete, Effect, Flow, Invoke, Record, Wait
-from nr_llm.errors import NrLlmError, RunCancelledError, StoreError
+from nr_llm.errors import RunCancelledError, StoreError
 from nr_llm.events import Event, Finished, StepRecorded
 from nr_llm.runs import Outcome
 
@@ -133,9 +134,9 @@ def _stopped(flow: Flow[Outcome], performer: Performer, error: BaseException) ->
 
 
 def cancelled_outcome(desk: Desk, error: BaseException) -> Outcome:
-    """Return the result of a run somebody cancelled; raise any other error, the state attached."""
+    """Return the result of a run somebody cancelled; raise any other error with the state as its `state`."""
     if isinstance(error, RunCancelledError) and desk.cancelled.cancelled:
         return result_of(desk.last, desk.all_invocations())
-    if isinstance(error, NrLlmError):
-        error.state = desk.last
+    with suppress(Exception):  # a foreign exception may refuse attributes
+        error.state = desk.last  # type: ignore[attr-defined]
     raise error

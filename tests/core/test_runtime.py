@@ -45,6 +45,7 @@ from nr_llm import (
     ToolProgress,
     ToolResult,
     UnknownNameError,
+    Usage,
     tool,
 )
 from nr_llm.testing import ScriptedProvider, calling
@@ -561,7 +562,7 @@ class TestToolFaults:
         assert f"returned a {type(value).__name__}" in result.invocations[0].content
 
     @pytest.mark.parametrize("kind", ["sync", "async"])
-    def test_a_timed_out_tool_gives_up_its_slot(self, colour: Any, kind: str) -> None:
+    def test_a_timed_out_tool_gives_up_its_slot(self, colour: Any, kind: str, caplog: pytest.LogCaptureFixture) -> None:
         """A slow tool is told, counted and left behind; a write's outcome is called unknown."""
         entered, told, release = threading.Event(), threading.Event(), threading.Event()
 
@@ -871,6 +872,28 @@ class TestEdges:
         state = caught.value.state
         assert (TerminationReason.FAILED, True) == (state.reason, valid(state.messages))
         assert "a" == state.messages[-1].content
+
+    def test_a_foreign_error_carries_the_state_too(self, colour: Any) -> None:
+        """Whatever ends a run, what it did until then is on the exception."""
+        own = runtime(calling(("echo", {"what": "a"})), ZeroDivisionError("foreign"))
+        with pytest.raises(ZeroDivisionError) as caught:
+            colour.run(own)
+
+        assert "a" == caught.value.state.messages[-1].content  # type: ignore[attr-defined]
+
+    def test_a_spent_budget_is_logged(self, colour: Any, caplog: pytest.LogCaptureFixture) -> None:
+        """Case 33: a run that stops at its budget says so in the log."""
+        own = runtime(calling(("echo", {}), usage=Usage(90, 20)), "x", limits=Limits(tokens=100))
+        result = colour.run(own)
+
+        assert TerminationReason.BUDGET_EXHAUSTED is result.reason
+        assert "its budget is spent (110 tokens" in caplog.text
+
+    def test_a_spent_time_is_logged_without_tokens(self, colour: Any, caplog: pytest.LogCaptureFixture) -> None:
+        """Where no tokens were reported, none are made up."""
+        colour.run(runtime(calling(("echo", {})), "x", limits=Limits(seconds=0.0)))
+
+        assert "its budget is spent (unknown tokens" in caplog.text
 
     def test_a_provider_without_an_answer(self, colour: Any) -> None:
         """A provider that ends without a reply is a malformed one, not an endless run."""

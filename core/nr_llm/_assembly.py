@@ -130,7 +130,13 @@ class Assembly:
                 "No model is named.", remedy="Pass model='provider:model' to the run or the Runtime."
             )
         name, known_as = split_model(reference)
-        provider = self.provider(name)
+        try:
+            provider = self.provider(name)
+        except UnknownNameError as error:
+            if ":" in reference:
+                raise
+            remedy = "A model is named PROVIDER:MODEL, such as openai:gpt-5-mini or local:."
+            raise UnknownNameError(error.kind, name, known=error.suggestions, remedy=remedy) from None
         return provider, provider.describe(known_as)
 
     def new(self, prompt: Prompt, *, streamed: bool, **settings: Unpack[RunSettings]) -> Setting:

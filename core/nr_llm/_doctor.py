@@ -11,6 +11,15 @@ from nr_llm._selection import Selection
 from nr_llm.errors import similar
 from nr_llm.plugins import Finding, PluginRecord, PluginState
 
+_SAID = {
+    PluginState.FAILED: "failed",
+    PluginState.CLASH: "clashes with another",
+    PluginState.SLOW: "is slow",
+    PluginState.DENIED: "is denied",
+    PluginState.INCOMPATIBLE: "is incompatible",
+}
+"""What people read of the states there is something to find in."""
+
 
 @attrs.frozen(kw_only=True)
 class Case:
@@ -59,7 +68,7 @@ def _of_record(record: PluginRecord) -> Iterator[Finding]:
         fixes[PluginState.FAILED] = fixes[PluginState.CLASH] = "Correct the object that is passed to PluginHost."
     if record.state in fixes:
         yield Finding(
-            what=f"Plugin {record.name!r} ({record.label or 'passed in code'}) is {record.state.value}.",
+            what=f"Plugin {record.name!r} ({record.label or 'passed in code'}) {_SAID[record.state]}.",
             why=record.reason,
             fix=fixes[record.state],
             plugin=record.name,

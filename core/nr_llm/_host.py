@@ -124,7 +124,8 @@ class PluginHost:
         host, found = cls(**options), installed()
         host._unreadable = {package.distribution: package.reason for package in found.unreadable}
         host._selection = select(allow, deny, environ=host._environ, config=host._config)
-        own = host._own(plugins, avoid=[point.name for point in found.entry_points])
+        free = [point for point in found.entry_points if host._selection.refusal(point.distribution) is None]
+        own = host._own(plugins, avoid=[point.name for point in free])
         records = judge(
             found.entry_points,
             host._selection,

@@ -34,7 +34,7 @@ class TestDoctor:
         findings = {finding.distribution: finding for finding in self.of(host, site)}
 
         assert list(findings) == ["acme-failed", "acme-newer", "acme-rival", "acme-twin", "acme-denied"]
-        assert findings["acme-failed"].what == "Plugin 'failed' (acme-failed 1.0) is failed."
+        assert findings["acme-failed"].what == "Plugin 'failed' (acme-failed 1.0) failed."
         assert "ZeroDivisionError" in findings["acme-failed"].why
         assert "pip install --upgrade acme-failed" in findings["acme-failed"].fix
         assert "update nr-llm" in findings["acme-newer"].fix
@@ -54,7 +54,7 @@ class TestDoctor:
         """A broken object of the program's own is named as such."""
         (finding,) = PluginHost({"p": 5}).doctor()
 
-        assert finding.what == "Plugin 'p' (passed in code) is failed."
+        assert finding.what == "Plugin 'p' (passed in code) failed."
         assert finding.fix == "Correct the object that is passed to PluginHost."
 
     def test_disputed_tool(self):

@@ -246,3 +246,12 @@ class TestImports:
     def test_first_party(self):
         """The list of this project's packages is the project's."""
         assert all(name == "nr-llm" or name.startswith("nr-llm-") for name in FIRST_PARTY)
+
+    def test_a_plugin_kept_out_keeps_no_name(self, site: Site):
+        """What the program passes gets its own name, whatever is installed and not allowed under it."""
+        site.plugin("mine", GOOD)
+        module = types.ModuleType("mine")
+        module.a = named("a")
+        host = PluginHost.discover([], plugins=[module])
+
+        assert [registered.address for registered in host.tools()] == ["mine:a"]

@@ -488,6 +488,8 @@ class TestChoice:
             colour.run(Runtime(), model=":x")
         with pytest.raises(UnknownNameError, match="'scripted'"):
             colour.run(Runtime(providers=[ScriptedProvider("x")]), model="scriptd:x")
+        with pytest.raises(UnknownNameError, match=r"'gpt-5-mini'\. A model is named PROVIDER:MODEL"):
+            colour.run(Runtime(providers=[ScriptedProvider("x")]), model="gpt-5-mini")
         assert "scripted" == Runtime(providers=[ScriptedProvider("x")]).provider("scripted").name
 
     def test_the_window_is_the_models(self, colour: Any) -> None:

@@ -194,7 +194,7 @@ def test_the_doctor_says_what_why_and_how_to_fix_it(site: Path) -> None:
     result = invoke("plugins", "doctor", env=only(name))
 
     assert result.exit_code == 8
-    assert f"✗ Plugin 'cli_ill' ({name} 1.0) is failed.\n" in result.stdout
+    assert f"✗ Plugin 'cli_ill' ({name} 1.0) failed.\n" in result.stdout
     assert "  why: importing it raised ModuleNotFoundError" in result.stdout
     assert f"  fix: Update {name}" in result.stdout
     assert "1 problem with plugins." in result.stderr

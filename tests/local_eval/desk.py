@@ -125,7 +125,6 @@ TOOLS = (
             customer={"type": "string", "description": "name of who reported it"},
         ),
         _tickets,
-        {"status": "any", "customer": ""},
     ),
     EvalTool("get_ticket", "Read one support ticket.", closed("number", number={"type": "integer"}), _ticket),
     EvalTool("list_orders", "List the orders of a customer.", closed("customer", customer=TEXT), _orders),

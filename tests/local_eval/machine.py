@@ -1,15 +1,23 @@
-"""A developer's machine: the tools and tasks whose score is quoted; no prompt is ever tuned on them."""
+"""A developer's machine: the shipped tools, on a small project and database; the score of these tasks is quoted."""
 
 from __future__ import annotations
 
-import fnmatch
+import datetime as dt
 import re
-from typing import Any
+import sqlite3
+from importlib.metadata import version
+from pathlib import Path
+from zoneinfo import ZoneInfo
 
-from tests.local_eval.scoring import EvalTool, LoopTask, Value, arithmetic, closed, task
+import attrs
+import nr_llm_sql
+import nr_llm_tools
+from nr_llm import PluginHost, Runtime, Tool
+
+from tests.local_eval.scoring import LoopTask, Value, task
 
 FILES = {
-    "README.md": "Shop, a small web shop.\nStart it with: python -m shop --port 8080\n",
+    "README.md": "# Shop\n\nA small web shop. Start it with: python -m shop --port 8080\n",
     "pyproject.toml": '[project]\nname = "shop"\nversion = "2.4.1"\nrequires-python = ">=3.11"\n',
     "docs/install.md": "Install with pip install shop.\nThe database is created on first start.\n",
     "docs/backup.md": "Backups run every night at 03:15.\nThey are kept for 14 days.\n",
@@ -20,195 +28,38 @@ FILES = {
     "tests/test_tax.py": "from src.tax import add_tax\n\ndef test_add_tax():\n    assert add_tax(100) == 119\n",
     "notes/todo.txt": "call the printer company\nrenew the certificate before 12 May\n",
 }
-PACKAGES = {
-    "attrs": "26.1.0",
-    "click": "8.5.1",
-    "httpx": "0.28.1",
-    "numpy": "2.4.0",
-    "pytest": "9.2.0",
-    "rich": "15.0.0",
-}
-TIMES = {
-    "utc": "2027-02-10 12:30",
-    "europe/berlin": "2027-02-10 13:30",
-    "asia/tokyo": "2027-02-10 21:30",
-    "america/new_york": "2027-02-10 07:30",
-    "asia/kolkata": "2027-02-10 18:00",
-}
-TABLES: dict[str, list[dict[str, Any]]] = {
-    "customers": [
-        {"id": 1, "name": "Ada Nord", "city": "Kiel", "email": "ada@example.org"},
-        {"id": 2, "name": "Bo Lind", "city": "Malmö", "email": "bo@example.org"},
-        {"id": 3, "name": "Cleo Marsh", "city": "York", "email": "cleo@example.org"},
-    ],
-    "products": [
-        {"id": 10, "name": "teapot", "price": 24.0, "stock": 7},
-        {"id": 11, "name": "cup", "price": 6.5, "stock": 120},
-        {"id": 12, "name": "kettle", "price": 49.0, "stock": 0},
-    ],
-    "orders": [
-        {"id": 100, "customer_id": 2, "product_id": 11, "quantity": 6, "status": "paid"},
-        {"id": 101, "customer_id": 3, "product_id": 10, "quantity": 1, "status": "open"},
-        {"id": 102, "customer_id": 1, "product_id": 12, "quantity": 2, "status": "open"},
-    ],
-}
+DATABASE = """
+create table customers (id integer primary key, name text, city text, email text);
+create table products (id integer primary key, name text, price real, stock integer);
+create table orders (id integer primary key, customer_id integer references customers, product_id integer
+    references products, quantity integer, status text);
+insert into customers values (1, 'Ada Nord', 'Kiel', 'ada@example.org'), (2, 'Bo Lind', 'Lund', 'bo@example.org'),
+    (3, 'Cleo Marsh', 'York', 'cleo@example.org');
+insert into products values (10, 'teapot', 24.0, 7), (11, 'cup', 6.5, 120), (12, 'kettle', 49.0, 0),
+    (13, 'spoon', 2.0, 300);
+insert into orders values (100, 2, 11, 6, 'paid'), (101, 3, 10, 1, 'open'), (102, 1, 12, 2, 'open');
+"""
 
 
-def list_directory(path: str = ".") -> str:
-    base = _clean(path)
-    inside = [name for name in FILES if base == "" or name.startswith(base + "/")]
-    if not inside:
-        return f"No folder {path}"
-    below = [name[len(base) + 1 if base else 0 :] for name in inside]
-    return "\n".join(dict.fromkeys(name.split("/")[0] + ("/" if "/" in name else "") for name in below))
+def tools(folder: Path) -> list[Tool]:
+    """Return the shipped tools, with the project and the database in `folder`."""
+    for name, text in FILES.items():
+        path = folder / "project" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    with sqlite3.connect(folder / "shop.sqlite") as connection:
+        connection.executescript(DATABASE)
+    places = {"NR_LLM_TOOLS_ROOT": str(folder / "project"), "NR_LLM_SQL_DATABASE": str(folder / "shop.sqlite")}
+    shipped = Runtime(PluginHost([nr_llm_tools, nr_llm_sql], environ=places)).tools().values()
+    # The tasks name their tables; told to list them first, a model that does as it is told would be marked wrong.
+    return [attrs.evolve(tool, description=tool.description.replace(" Call this first.", "")) for tool in shipped]
 
 
-def find_files(pattern: str, path: str = ".") -> str:
-    base = _clean(path)
-    hits = [
-        n for n in FILES if n.startswith(base) and fnmatch.fnmatch(n.rsplit("/", 1)[-1], pattern.rsplit("/", 1)[-1])
-    ]
-    return "\n".join([f"{len(hits)} files", *hits])
+def hour(zone: str) -> str:
+    """Return a pattern for the present hour in a time zone."""
+    now = dt.datetime.now(ZoneInfo(zone))
+    return rf"\b0?{now.hour}:|\b0?{now.hour % 12 or 12}(:\d\d)? ?[ap]"
 
-
-def read_file(path: str, first_line: int = 1, lines: int = 200) -> str:
-    text = FILES.get(_clean(path))
-    if text is None:
-        return f"No file {path}"
-    return "\n".join(text.splitlines()[first_line - 1 : first_line - 1 + lines])
-
-
-def search_code(text: str, path: str = ".") -> str:
-    base = _clean(path)
-    hits = [
-        f"{name}:{number}: {line.strip()}"
-        for name, content in FILES.items()
-        if name.startswith(base)
-        for number, line in enumerate(content.splitlines(), 1)
-        if text.casefold() in line.casefold()
-    ]
-    return "\n".join(hits) or f"No line holds {text}"
-
-
-def list_packages(name_contains: str = "") -> str:
-    hits = {n: v for n, v in PACKAGES.items() if name_contains.casefold() in n}
-    return "\n".join([f"{len(hits)} packages", *(f"{n} {v}" for n, v in hits.items())])
-
-
-def get_python_info() -> str:
-    return "Python 3.12.4 (CPython), Linux x86_64, 8 processors, virtual environment: yes"
-
-
-def calculate(expression: str) -> str:
-    value = arithmetic(expression)
-    return f"Not an expression of numbers: {expression}" if value is None else f"{expression} = {value:g}"
-
-
-def get_time(timezone: str = "UTC") -> str:
-    return f"{timezone}: {TIMES[timezone.casefold()]}" if timezone.casefold() in TIMES else f"No time zone {timezone}"
-
-
-def list_tables() -> str:
-    return "\n".join(f"{name} ({len(rows)} rows)" for name, rows in TABLES.items())
-
-
-def table_schema(table: str) -> str:
-    rows = TABLES.get(table.casefold())
-    if rows is None:
-        return f"No table {table}"
-    return "\n".join(f"{column} {type(value).__name__}" for column, value in rows[0].items())
-
-
-def read_records(table: str, filters: dict[str, Any] | None = None, limit: int = 20) -> str:
-    rows = TABLES.get(table.casefold())
-    if rows is None:
-        return f"No table {table}"
-    for column in filters or {}:
-        if column not in rows[0]:
-            return f"No column {column} in {table}; it has {', '.join(rows[0])}"
-    hits = [r for r in rows if all(str(r[c]).casefold() == str(v).casefold() for c, v in (filters or {}).items())][
-        :limit
-    ]
-    return "\n".join([f"{len(hits)} rows", *(", ".join(f"{c}={v}" for c, v in row.items()) for row in hits)])
-
-
-def _clean(path: str) -> str:
-    return path.strip().removeprefix("./").strip("/").removeprefix(".")
-
-
-TEXT = {"type": "string"}
-FOLDER = {"type": "string", "description": "folder, from the project's root", "default": "."}
-SCALAR = {"anyOf": [{"type": "string"}, {"type": "number"}, {"type": "boolean"}]}
-TOOLS = (
-    EvalTool(
-        "list_directory", "List the files and folders in a folder.", closed(path=FOLDER), list_directory, {"path": "."}
-    ),
-    EvalTool(
-        "find_files",
-        "Find files by their name.",
-        closed("pattern", pattern={**TEXT, "description": "such as *.md"}, path=FOLDER),
-        find_files,
-        {"path": "."},
-    ),
-    EvalTool(
-        "read_file",
-        "Read a text file.",
-        closed(
-            "path",
-            path={**TEXT, "description": "file, from the project's root"},
-            first_line={"type": "integer", "minimum": 1, "default": 1},
-            lines={"type": "integer", "minimum": 1, "maximum": 1000, "default": 200, "description": "how many lines"},
-        ),
-        read_file,
-        {"first_line": 1, "lines": 200},
-    ),
-    EvalTool(
-        "search_code",
-        "Find the lines that contain a text, in all files.",
-        closed("text", text=TEXT, path=FOLDER),
-        search_code,
-        {"path": "."},
-    ),
-    EvalTool(
-        "list_packages",
-        "List the installed Python packages with their versions.",
-        closed(name_contains={**TEXT, "description": "only packages whose name contains this", "default": ""}),
-        list_packages,
-        {"name_contains": ""},
-    ),
-    EvalTool("get_python_info", "Tell which Python runs here, on which system.", closed(), get_python_info),
-    EvalTool(
-        "calculate",
-        "Compute an arithmetic expression.",
-        closed("expression", expression={**TEXT, "description": "such as (2 + 3) * 4"}),
-        calculate,
-    ),
-    EvalTool(
-        "get_time",
-        "Tell the current date and time in a time zone.",
-        closed(timezone={**TEXT, "description": "IANA name such as Europe/Rome", "default": "UTC"}),
-        get_time,
-        {"timezone": "UTC"},
-    ),
-    EvalTool("list_tables", "List the tables of the database.", closed(), list_tables),
-    EvalTool("table_schema", "List the columns of a database table.", closed("table", table=TEXT), table_schema),
-    EvalTool(
-        "read_records",
-        "Read rows of a database table.",
-        closed(
-            "table",
-            table=TEXT,
-            filters={
-                "type": "object",
-                "additionalProperties": SCALAR,
-                "description": "column: value the rows must have",
-            },
-            limit={"type": "integer", "minimum": 1, "maximum": 50, "default": 20},
-        ),
-        read_records,
-        {"limit": 20, "filters": {}},
-    ),
-)
 
 R = re.compile
 TASKS = (
@@ -218,8 +69,18 @@ TASKS = (
     task("Which files are in tests?", "list_directory", {"path": "tests"}),
     task("Find all Markdown files.", "find_files", {"pattern": R(r"(\*\*/)?\*\.md")}),
     task("Where is the file mailer.py?", "find_files", {"pattern": R(r"(\*\*/|\*)?mailer\.py")}),
-    task("Are there any TOML files in config?", "find_files", {"pattern": R(r"(\*\*/)?\*\.toml"), "path": "config"}),
-    task("Find every Python file in src.", "find_files", {"pattern": R(r"(\*\*/)?\*\.py"), "path": "src"}),
+    task(
+        "Are there any TOML files in config?",
+        "find_files",
+        {"pattern": R(r"(\*\*/)?\*?\.toml"), "path": "config"},
+        {"pattern": R(r"config/(\*\*/)?\*\.toml")},
+    ),
+    task(
+        "Find every Python file in src.",
+        "find_files",
+        {"pattern": R(r"(\*\*/)?\*\.py"), "path": "src"},
+        {"pattern": R(r"src/(\*\*/)?\*\.py")},
+    ),
     task("Read notes/todo.txt.", "read_file", {"path": "notes/todo.txt"}),
     task("What does docs/backup.md say?", "read_file", {"path": "docs/backup.md"}),
     task("Show the first 2 lines of README.md.", "read_file", {"path": "README.md", "lines": 2}),
@@ -231,8 +92,8 @@ TASKS = (
     task("Search docs for the text database.", "search_code", {"text": "database", "path": "docs"}),
     task("Which Python packages are installed?", "list_packages", {}),
     task("How many packages are installed here?", "list_packages", {}),
-    task("Which version of httpx is installed?", "list_packages", {"name_contains": "httpx"}),
-    task("Is numpy installed?", "list_packages", {"name_contains": "numpy"}),
+    task("Which version of httpx is installed?", "list_packages", {"prefix": "httpx"}),
+    task("Is numpy installed?", "list_packages", {"prefix": "numpy"}),
     task("Which Python version is running?", "get_python_info", {}),
     task("What operating system is this Python running on?", "get_python_info", {}),
     task("What is 37 * 48?", "calculate", {"expression": Value(1776)}),
@@ -240,10 +101,10 @@ TASKS = (
     task("How much is 1250 divided by 8?", "calculate", {"expression": Value(156.25)}),
     task("What is 2 to the power of 20?", "calculate", {"expression": Value(1048576)}),
     task("Add 19.99, 5.01 and 25.", "calculate", {"expression": Value(50)}),
-    task("What time is it in Tokyo?", "get_time", {"timezone": "Asia/Tokyo"}),
-    task("What is the current time in Berlin?", "get_time", {"timezone": "Europe/Berlin"}),
-    task("Tell me the date and time in UTC.", "get_time", {}, {"timezone": "UTC"}),
-    task("How late is it in New York right now?", "get_time", {"timezone": "America/New_York"}),
+    task("What time is it in Tokyo?", "get_time", {"zone": "Asia/Tokyo"}),
+    task("What is the current time in Berlin?", "get_time", {"zone": "Europe/Berlin"}),
+    task("Tell me the date and time in UTC.", "get_time", {}, {"zone": "UTC"}),
+    task("How late is it in New York right now?", "get_time", {"zone": "America/New_York"}),
     task("Which tables does the database have?", "list_tables", {}),
     task("Show the database tables.", "list_tables", {}),
     task("What columns does the table customers have?", "table_schema", {"table": "customers"}),
@@ -268,10 +129,10 @@ LOOPS = (
     LoopTask(
         "Which file mentions the certificate, and by when must it be renewed?", (r"todo", r"12 May|May 12|12\. May")
     ),
-    LoopTask("Which time is it in Tokyo and in Berlin?", (r"21:30", r"13:30")),
+    LoopTask("Which time is it in Tokyo and in Berlin?", (hour("Asia/Tokyo"), hour("Europe/Berlin"))),
     LoopTask(
         "How many rows does the biggest table of the database have, and which columns?",
-        (r"\b(3|three)\b", r"name|status|price"),
+        (r"\b(4|four)\b", r"price", r"stock"),
     ),
     LoopTask("What is the price of product 11, and what do 6 of them cost?", (r"6[.,]5", r"\b39\b")),
     LoopTask("What is the name of the customer of order 101?", (r"Cleo",), (r"Bo Lind", r"Ada")),
@@ -279,6 +140,9 @@ LOOPS = (
     LoopTask(
         "How many kilograms may 3 parcels weigh if each has the maximum weight from config/limits.toml?", (r"\b75\b",)
     ),
-    LoopTask("Compare the installed version of rich with that of click: which are they?", (r"15\.0", r"8\.5")),
+    LoopTask(
+        "Which versions of attrs and of pluggy are installed?",
+        (re.escape(version("attrs")), re.escape(version("pluggy"))),
+    ),
     LoopTask("Find out on which port the shop starts according to README.md and add 1000 to it.", (r"9080|9,080",)),
 )

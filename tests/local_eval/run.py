@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import re
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from importlib import import_module
@@ -18,7 +19,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from nr_llm import Limits, RunResult, Runtime, Tool  # the checkout's root is put on the path first
 from nr_llm_local.provider import LocalProvider
 
-from tests.local_eval.scoring import EvalTool, LoopTask, Task, same_arguments
+from tests.local_eval.scoring import LoopTask, Task, same_arguments
 
 ROUNDS = 6
 
@@ -38,29 +39,24 @@ def main() -> int:
     """Run the evaluation and print its tables; the exit code tells whether a demanded score was missed."""
     options = _options()
     world = import_module(f"tests.local_eval.{options.tasks}")
-    tools = [_tool(one) for one in world.TOOLS]
     scores: dict[str, tuple[int, int]] = {}
-    with Runtime(providers=[LocalProvider()], tools=tools, model=f"local:{options.model}") as runtime:
+    model = f"local:{options.model}"
+    with tempfile.TemporaryDirectory() as folder, Runtime(providers=[LocalProvider()], model=model) as runtime:
+        tools = world.tools(Path(folder))
         if "single" in options.parts:
-            calls = list(_single(runtime, tools, world, chosen=[t for t in world.TASKS if t.tool]))
-            talk = list(_single(runtime, tools, world, chosen=[t for t in world.TASKS if not t.tool]))
+            calls = _shown(_single(runtime, tools, chosen=[t for t in world.TASKS if t.tool]), options)
+            talk = _shown(_single(runtime, tools, chosen=[t for t in world.TASKS if not t.tool]), options)
             scores["right tool"] = sum(v.tool_right for v in calls), len(calls)
             scores["right tool and arguments"] = sum(v.right for v in calls), len(calls)
             scores["no tool where none is needed"] = sum(v.right for v in talk), len(talk)
-            _show([*calls, *talk], all_of_them=options.all)
         if "loops" in options.parts:
-            loops = list(_loops(runtime, tools, world.LOOPS))
+            loops = _shown(_loops(runtime, tools, world.LOOPS), options)
             scores["multi-step loops"] = sum(v.right for v in loops), len(loops)
-            _show(loops, all_of_them=options.all)
     print(f"\n{options.model}, tasks of {options.tasks}")
     for name, (good, of) in scores.items():
         print(f"  {name:30} {good:3} of {of}")
-    missed = [
-        n
-        for n, least in (("right tool and arguments", options.single), ("multi-step loops", options.loops))
-        if scores.get(n, (least,))[0] < least
-    ]
-    return 1 if missed else 0
+    demanded = {"right tool and arguments": options.single, "multi-step loops": options.loops}
+    return int(any(good < demanded.get(name, 0) for name, (good, _) in scores.items()))
 
 
 def _options() -> argparse.Namespace:
@@ -76,12 +72,8 @@ def _options() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _tool(one: EvalTool) -> Tool:
-    return Tool.from_schema(one.name, one.description, one.parameters, one.function)
-
-
-def _single(runtime: Runtime, tools: list[Tool], world: Any, *, chosen: list[Task]) -> Iterator[Verdict]:
-    defaults = {one.name: one.defaults for one in world.TOOLS}
+def _single(runtime: Runtime, tools: list[Tool], *, chosen: list[Task]) -> Iterator[Verdict]:
+    defaults = {tool.name: _defaults(tool) for tool in tools}
     for task in chosen:
         began = time.monotonic()
         answer = runtime.complete(task.prompt, tools=tools)
@@ -93,6 +85,11 @@ def _single(runtime: Runtime, tools: list[Tool], world: Any, *, chosen: list[Tas
             or any(same_arguments(call.arguments, wanted, defaults=defaults[call.name]) for wanted in task.accept)
         )
         yield Verdict(task.prompt, tool_right, right, said, time.monotonic() - began)
+
+
+def _defaults(tool: Tool) -> dict[str, Any]:
+    properties: Any = tool.parameters["properties"]
+    return {name: schema["default"] for name, schema in properties.items() if "default" in schema}
 
 
 def _loops(runtime: Runtime, tools: list[Tool], tasks: tuple[LoopTask, ...]) -> Iterator[Verdict]:
@@ -118,11 +115,15 @@ def _loops(runtime: Runtime, tools: list[Tool], tasks: tuple[LoopTask, ...]) -> 
         yield Verdict(task.prompt, right, right, said, time.monotonic() - began)
 
 
-def _show(verdicts: list[Verdict], *, all_of_them: bool) -> None:
+def _shown(verdicts: Iterator[Verdict], options: argparse.Namespace) -> list[Verdict]:
+    """Print each verdict as it comes, and return them all."""
+    seen = []
     for verdict in verdicts:
-        if all_of_them or not verdict.right:
+        seen.append(verdict)
+        if options.all or not verdict.right:
             mark = "ok   " if verdict.right else "WRONG"
             print(f"{mark} {verdict.prompt} ({verdict.seconds:.0f} s)\n      {verdict.said}", flush=True)
+    return seen
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import operator
 import re
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -65,7 +66,7 @@ def _same(given: Any, wanted: Any) -> bool:
         return isinstance(given, str) and wanted.fullmatch(given.strip()) is not None
     if isinstance(wanted, Value):
         return isinstance(given, str) and arithmetic(given) == wanted.number
-    return _normal(given) == _normal(wanted)
+    return bool(_normal(given) == _normal(wanted))
 
 
 @attrs.frozen
@@ -94,29 +95,27 @@ def arithmetic(expression: str) -> float | None:
         return None
 
 
+_OPERATORS: dict[type[ast.operator], Callable[[float, float], float]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
+    ast.Pow: operator.pow,
+}
+
+
 def _compute(node: ast.expr) -> float:
     match node:
         case ast.Constant(value=int() | float() as value):
             return value
         case ast.UnaryOp(op=ast.USub(), operand=operand):
             return -_compute(operand)
-        case ast.BinOp(left=left, op=op, right=right):
+        case ast.BinOp(left=left, op=op, right=right) if type(op) in _OPERATORS:
             a, b = _compute(left), _compute(right)
             if isinstance(op, ast.Pow) and abs(b) > 100:
                 raise ValueError("too large")
-            match op:
-                case ast.Add():
-                    return a + b
-                case ast.Sub():
-                    return a - b
-                case ast.Mult():
-                    return a * b
-                case ast.Div():
-                    return a / b
-                case ast.FloorDiv():
-                    return a // b
-                case ast.Mod():
-                    return a % b
-                case ast.Pow():
-                    return a**b
-    raise ValueError("not arithmetic")
+            return _OPERATORS[type(op)](a, b)
+        case _:
+            raise ValueError("not arithmetic")

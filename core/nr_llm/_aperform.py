@@ -90,7 +90,7 @@ class AsyncPerformer:
                     if isinstance(item, CompletionResponse):
                         reply = item
                         break
-                    for delta in self._delta(delivery.feed(item)):
+                    for delta in self.desk.shown(delivery.feed(item)):
                         yield delta
                     self.desk.go_on()
             if reply is None:
@@ -100,14 +100,9 @@ class AsyncPerformer:
             delivery.blame(error)
             raise
         if request.stream or request.stages:
-            for delta in self._delta(delivery.rest(reply)):
+            for delta in self.desk.shown(delivery.rest(reply)):
                 yield delta
         yield Answer(attrs.evolve(delivery.filtered(reply), elapsed=time.monotonic() - began))
-
-    def _delta(self, delta: Delta | None) -> Iterator[Delta]:
-        if delta is not None:
-            self.desk.observers.tell("delta", delta)
-            yield delta
 
     def _ask(self, request: CompletionRequest) -> Pieces:
         provider = self.desk.provider

@@ -170,6 +170,12 @@ class Desk:
         text = self.redactor.redact("".join(traceback.format_exception(error)))
         self.log.error("Tool %r failed in run %s\n%s", getattr(tool, "name", tool), self.run_id, text)
 
+    def shown(self, delta: Delta | None) -> Iterator[Delta]:
+        """Show a piece of the answer to the observers and yield it, if there is one."""
+        if delta is not None:
+            self.observers.tell("delta", delta)
+            yield delta
+
     def give_up(self, tool: Tool) -> None:
         """Count a call that timed out and may still run, and log it."""
         self.abandoned += 1

@@ -72,7 +72,7 @@ class Performer:
                     if isinstance(item, CompletionResponse):
                         reply = item
                         break
-                    yield from self._delta(delivery.feed(item))
+                    yield from self.desk.shown(delivery.feed(item))
                     self.desk.go_on()
                 else:
                     self.desk.go_on()  # one that was told to stop has nothing to say
@@ -81,13 +81,8 @@ class Performer:
             delivery.blame(error)
             raise
         if request.stream or request.stages:
-            yield from self._delta(delivery.rest(reply))
+            yield from self.desk.shown(delivery.rest(reply))
         yield Answer(attrs.evolve(delivery.filtered(reply), elapsed=time.monotonic() - began))
-
-    def _delta(self, delta: Delta | None) -> Iterator[Delta]:
-        if delta is not None:
-            self.desk.observers.tell("delta", delta)
-            yield delta
 
     def _ask(self, request: CompletionRequest) -> Pieces:
         provider = self.desk.provider

@@ -206,7 +206,7 @@ def fuzz(schema: Schema, check: Callable[[dict[str, Any]], object], *, calls: in
     """
     Call `check` with generated arguments, fitting and not, and raise what it raises for the simplest of them.
 
-    The same schema gives the same arguments every time.
+    The same schema gives the same arguments every time, and a failure is told only once it has come again.
 
     Args:
         schema: A tool's `parameters`.
@@ -215,9 +215,11 @@ def fuzz(schema: Schema, check: Callable[[dict[str, Any]], object], *, calls: in
 
     Raises:
         ConfigurationError: Hypothesis is not installed.
+        AssertionError: The same arguments passed once and failed once; the text has them, and the failure.
     """
     st = _strategies()
     from hypothesis import HealthCheck, Phase, given, settings
+    from hypothesis.errors import Flaky
 
     names = st.sampled_from([*schema.get("properties", {}), "nr_llm_unknown"])
     strange = st.dictionaries(names, any_json(), max_size=4)
@@ -226,11 +228,23 @@ def fuzz(schema: Schema, check: Callable[[dict[str, Any]], object], *, calls: in
         max_examples=calls,
         deadline=None,
         derandomize=True,
+        report_multiple_bugs=False,  # several would come as a group, whose text names none
         phases=[Phase.explicit, Phase.generate, Phase.shrink],  # explaining would trace the caller's code
         suppress_health_check=list(HealthCheck),
     )
     @given(arguments_for(schema) | strange)
     def each(arguments: dict[str, Any]) -> None:
-        check(arguments)
+        calls_made.append(encode(arguments))
+        try:
+            check(arguments)
+        except Exception as error:
+            failures[calls_made[-1]] = error
+            raise
 
-    each()
+    calls_made, failures = list[str](), dict[str, Exception]()
+    try:
+        each()
+    except Flaky as error:  # found with the arguments that were tried last
+        failure = failures.get(calls_made[-1], error)
+        text = f"it answers the same arguments differently, {calls_made[-1][:300]}: it passed once, and once failed"
+        raise AssertionError(f"{text}: {failure}") from failure

@@ -12,7 +12,9 @@ from typing import Any
 import attrs
 
 from nr_llm._invoke import ainvoke, invoke
+from nr_llm._seam import timed_out
 from nr_llm.actors import Actor
+from nr_llm.cancellation import Cancellation
 from nr_llm.errors import ConfigurationError
 from nr_llm.messages import ToolCall
 from nr_llm.results import ToolResult
@@ -28,7 +30,8 @@ class Attempt:
         arguments: What the model would have sent.
         result: What it would have got to read.
         entered: Whether the tool's function ran.
-        ended: Whether it returned or raised before it timed out.
+        timed_out: Whether the seam gave it up.  What the function notes here then has no meaning: it may end, or even
+            begin, at any later moment.
         returned: What it returned.
         raised: What it raised.
     """
@@ -36,9 +39,15 @@ class Attempt:
     arguments: Mapping[str, Any]
     result: ToolResult = attrs.field(init=False)
     entered: bool = False
-    ended: bool = False
+    timed_out: bool = False
     returned: object = None
     raised: BaseException | None = None
+
+    def answered(self, tool: Tool, result: ToolResult) -> Attempt:
+        """Keep what the seam answered for a tool."""
+        self.result = result
+        self.timed_out = tool.timeout is not None and result.content == timed_out(tool).content
+        return self
 
     @contextmanager
     def watching(self) -> Iterator[None]:
@@ -49,8 +58,6 @@ class Attempt:
         except BaseException as error:
             self.raised = error
             raise
-        finally:
-            self.ended = True
 
 
 @attrs.frozen(kw_only=True)
@@ -74,8 +81,7 @@ class Caller:
         """Call it as a blocking run does."""
         attempt = Attempt(arguments)
         tool = self._watched(attempt, self.tool)
-        attempt.result = invoke(_call(tool, arguments), [tool], deps=self.deps, actor=self.actor)
-        return attempt
+        return attempt.answered(tool, invoke(_call(tool, arguments), [tool], deps=self.deps, actor=self.actor))
 
     def acall(self, arguments: Mapping[str, Any]) -> Attempt:
         """Call it as an asynchronous run does; in a thread, so that a test may itself be asynchronous."""
@@ -83,26 +89,25 @@ class Caller:
         tool = self._watched(attempt, self.tool)
         called = ainvoke(_call(tool, arguments), [tool], deps=self.deps, actor=self.actor)
         with ThreadPoolExecutor(1) as thread:
-            attempt.result = thread.submit(asyncio.run, called).result()
-        return attempt
+            return attempt.answered(tool, thread.submit(asyncio.run, called).result())
 
     def call_cancelled(self, arguments: Mapping[str, Any], *, seconds: float) -> Attempt:
         """Call it with its context's switch thrown, and wait so long for it to end."""
         attempt = Attempt(arguments)
-        tool = self._watched(attempt, attrs.evolve(self.tool, timeout=seconds), cancelled=True)
-        attempt.result = invoke(_call(tool, arguments), [tool], deps=self.deps, actor=self.actor)
-        return attempt
+        thrown = Cancellation()
+        thrown.cancel("nobody waits for this call")
+        tool = self._watched(attempt, attrs.evolve(self.tool, timeout=seconds), switch=thrown)
+        return attempt.answered(tool, invoke(_call(tool, arguments), [tool], deps=self.deps, actor=self.actor))
 
-    def _watched(self, attempt: Attempt, tool: Tool, *, cancelled: bool = False) -> Tool:
+    def _watched(self, attempt: Attempt, tool: Tool, *, switch: Cancellation | None = None) -> Tool:
         function = tool.function
 
         def given(arguments: dict[str, Any]) -> dict[str, Any]:
             if tool.context is None:
                 return arguments
             context: ToolContext = arguments[tool.context]
-            if cancelled:
-                context.cancelled.cancel("nobody waits for this call")
-            return {**arguments, tool.context: attrs.evolve(context, secret_of=self._secret)}
+            given = attrs.evolve(context, secret_of=self._secret, cancelled=switch or context.cancelled)
+            return {**arguments, tool.context: given}
 
         def call(**arguments: Any) -> Any:
             with attempt.watching():
@@ -112,7 +117,6 @@ class Caller:
             return attempt.returned
 
         async def later(awaitable: Any) -> Any:
-            attempt.ended = False
             with attempt.watching():
                 attempt.returned = await awaitable
             return attempt.returned

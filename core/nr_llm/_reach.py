@@ -94,11 +94,15 @@ def loopback(host: str) -> bool:
     return address.is_loopback
 
 
-def proxy_for(place: Target) -> str | None:
+def proxy_for(place: Target, wanted: str | None = None) -> str | None:
     """
-    Return the proxy that the environment prescribes for an address, or None.
+    Return the proxy that is set, or that the environment prescribes, for an address, or None.
 
     Traffic to this machine never takes one: it is called local, so it must not leave.
+
+    Args:
+        place: The address.
+        wanted: The proxy to take instead of the environment's; ``none`` for no proxy.
 
     Raises:
         ConfigurationError: The proxy is of a kind that is not supported.
@@ -107,17 +111,18 @@ def proxy_for(place: Target) -> str | None:
 
     # NO_PROXY may name a port too; an address with colons of its own cannot carry one there.
     where = place.host if place.port is None or ":" in place.host else f"{place.host}:{place.port}"
-    if loopback(place.host) or proxy_bypass(where):
+    if loopback(place.host) or wanted == "none" or (wanted is None and proxy_bypass(where)):
         return None
     proxies = getproxies()
-    proxy = proxies.get("https" if place.secure else "http") or proxies.get("all")
+    proxy = wanted or proxies.get("https" if place.secure else "http") or proxies.get("all")
     if not proxy:
         return None
     kind, mark, _ = proxy.partition("://")
     if mark and kind.lower() not in ("http", "https", "socks5", "socks5h"):
         shown = repr(kind) if kind.isalnum() else "strange"  # it may hold a password
         raise ConfigurationError(
-            f"The environment prescribes a {shown} proxy for {place.shown}, which is not supported.",
+            f"{'The environment prescribes' if wanted is None else 'The settings name'} a {shown} proxy"
+            f" for {place.shown}, which is not supported.",
             remedy="Use an http, https or socks5 proxy, or add the host to NO_PROXY.",
         )
     return proxy if mark else f"http://{proxy}"

@@ -67,7 +67,7 @@ def _message(item: ChatMessage | Mapping[str, Any], i: int) -> ChatMessage:
         raise InvalidValueError(str(error), path=f"messages[{i}]") from error
 
 
-def check_pairs(messages: Sequence[ChatMessage], *, pending: Sequence[ToolCall] = ()) -> None:
+def check_pairs(messages: Sequence[ChatMessage], *, start: int = 0, pending: Sequence[ToolCall] = ()) -> None:
     """
     Check that each call is answered before the next turn, once, and that each result answers a call.
 
@@ -75,13 +75,18 @@ def check_pairs(messages: Sequence[ChatMessage], *, pending: Sequence[ToolCall] 
 
     Args:
         messages: The conversation.
+        start: Index of the first message that was not checked before.
         pending: Calls of its last turn that are still to be answered.
 
     Raises:
         InvalidValueError: A pair is broken; `path` names the message.
     """
+    first = start  # of what was checked before, only the turn that `start` falls into matters
+    while first and messages[first - 1].role is Role.TOOL:
+        first -= 1
     open_calls: list[ToolCall] = []
-    for i, message in enumerate(messages):
+    for i in range(max(first - 1, 0), len(messages)):
+        message = messages[i]
         if message.role is Role.TOOL:
             answered = next((call for call in open_calls if call.id == message.tool_call_id), None)
             if answered is None:
@@ -92,6 +97,9 @@ def check_pairs(messages: Sequence[ChatMessage], *, pending: Sequence[ToolCall] 
             continue
         _refuse_open(open_calls, i)
         open_calls = list(message.tool_calls or ())
+        if len({call.id for call in open_calls}) < len(open_calls):
+            ids = ", ".join(repr(call.id) for call in open_calls)
+            raise InvalidValueError(f"has two calls of one id among {ids}", path=f"messages[{i}]")
     if pending and open_calls != list(pending):
         raise InvalidValueError("the pending calls are not those its last turn has open", path="messages")
     if not pending:

@@ -126,10 +126,10 @@ class MissingCredentialError(ConfigurationError):
         variables: The environment variables that may hold it, in the order they are read.
     """
 
-    def __init__(self, provider: str, *, variables: tuple[str, ...]) -> None:
+    def __init__(self, provider: str, *, variables: Iterable[str]) -> None:
         self.provider = provider
-        self.variables = variables
-        super().__init__(f"Provider {provider!r} has no API key.", remedy=f"Set {' or '.join(variables)}.")
+        self.variables = tuple(variables)
+        super().__init__(f"Provider {provider!r} has no API key.", remedy=f"Set {' or '.join(self.variables)}.")
 
 
 class PluginError(NrLlmError):

@@ -5,14 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import attrs
 
 from nr_llm._json import JSON, copy_object
-from nr_llm.errors import InvalidValueError
+from nr_llm.errors import InvalidValueError, similar
 
 Member = TypeVar("Member", bound=StrEnum)
+Own = TypeVar("Own", bound="ProviderOptions")
 
 
 def between(low: float, high: float) -> Any:
@@ -67,8 +68,48 @@ def _schema(value: Mapping[str, Any] | None) -> dict[str, JSON] | None:
     return None if value is None else copy_object(value, path="response_schema")
 
 
-def _extra(value: Mapping[str, Any]) -> dict[str, JSON]:
-    return copy_object(value, path="extra")
+def _raw(value: Mapping[str, Any]) -> dict[str, JSON]:
+    return copy_object(value, path="raw")
+
+
+def _provider_options(value: Any) -> dict[str, Mapping[str, JSON]]:
+    if isinstance(value, ProviderOptions):
+        value = (value,)
+    if isinstance(value, Mapping):
+        return {namespace: _namespace(namespace, options) for namespace, options in value.items()}
+    if not isinstance(value, Iterable):
+        raise InvalidValueError(f"must be options of providers, not {type(value).__name__}", path="provider_options")
+    return {options.namespace: _namespace(options.namespace, options) for options in value}
+
+
+def _namespace(namespace: str, options: ProviderOptions | Mapping[str, Any]) -> dict[str, JSON]:
+    given = options.to_dict() if isinstance(options, ProviderOptions) else options
+    return copy_object(given, path=f"provider_options.{namespace}")
+
+
+@attrs.frozen(kw_only=True)
+class ProviderOptions:
+    """
+    Settings that one kind of provider has beyond the common ones; a provider's package derives its own class.
+
+    Attributes:
+        namespace: Name of the plugin whose providers read them; all others leave them alone.
+        raw: Fields of the request body by the service's own names, for what has no setting here.
+    """
+
+    __hash__ = None  # type: ignore[assignment]  # holds mappings
+
+    namespace: ClassVar[str] = ""
+    raw: Mapping[str, JSON] = attrs.field(factory=dict, converter=_raw)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what differs from the defaults, by name."""
+        plain = type(self)()
+        return {
+            field.name: value
+            for field in attrs.fields(type(self))
+            if (value := getattr(self, field.name)) != getattr(plain, field.name)
+        }
 
 
 def _words(value: str | Iterable[str]) -> tuple[str, ...]:
@@ -96,7 +137,9 @@ class Options:
         parallel_tool_calls: Whether one turn may hold several calls.
         reasoning_effort: The provider's word, such as ``low``.
         response_schema: JSON Schema the answer has to match.
-        extra: Raw fields of the request body, by the provider's own names.
+        provider_options: What single providers have beyond these: one or several `ProviderOptions`, or for each
+            plugin's name a mapping with its settings.  A provider reads its own alone, so a conversation may
+            change providers.
 
     Raises:
         InvalidValueError: A setting is out of its range.
@@ -115,4 +158,24 @@ class Options:
     parallel_tool_calls: bool | None = attrs.field(default=None, validator=_is(bool))
     reasoning_effort: str | None = attrs.field(default=None, validator=_is(str))
     response_schema: Mapping[str, JSON] | None = attrs.field(default=None, converter=_schema)
-    extra: Mapping[str, JSON] = attrs.field(factory=dict, converter=_extra)
+    provider_options: Mapping[str, Mapping[str, JSON]] = attrs.field(factory=dict, converter=_provider_options)
+
+    def of(self, kind: type[Own]) -> Own:
+        """
+        Return the settings for one kind of provider, its defaults where nothing is set.
+
+        Raises:
+            InvalidValueError: One is unknown or out of its range.
+        """
+        given: Mapping[str, Any] = self.provider_options.get(kind.namespace, {})
+        names = [field.name for field in attrs.fields(kind)]
+        path = f"provider_options.{kind.namespace}"
+        for name in given:
+            if name not in names:
+                near = similar(name, names)
+                hint = f"did you mean {' or '.join(map(repr, near))}?" if near else f"there are {', '.join(names)}"
+                raise InvalidValueError(f"has no setting {name!r}; {hint}", path=path)
+        try:
+            return kind(**given)
+        except InvalidValueError as error:
+            raise InvalidValueError(error.rule, path=f"{path}.{error.path}") from None

@@ -144,6 +144,36 @@ class Codec(Protocol):
         """Encode ``messages[start:]`` piece by piece; see `Memo`."""
 
 
+@attrs.frozen
+class ModelPage:
+    """
+    A page of a service's list of models.
+
+    Attributes:
+        models: What it lists.
+        next: What to ask for to get the next page, or None behind the last.
+    """
+
+    models: tuple[Model, ...]
+    next: str | None = None
+
+
+@runtime_checkable
+class ModelLister(Protocol):
+    """What a codec has beside, where the service can say which models it offers."""
+
+    def list_models(self, page: str | None = None) -> HttpRequest:
+        """Return the request for a page of the list; None is the first."""
+
+    def decode_models(self, reply: HttpReply) -> ModelPage:
+        """
+        Read a successful reply.
+
+        Raises:
+            ProviderError: It reports a failure or is not understood.
+        """
+
+
 @runtime_checkable
 class HttpProvider(Protocol):
     """A provider reached over HTTP; `nr_llm.http` does the sending."""
@@ -201,6 +231,7 @@ class TransportOptions:
         read_seconds: Time between two pieces of an answer.
         ca_file: Certificates to trust instead of the system's.
         client_certificate: File with certificate and key to show.
+        proxy: Address of the proxy to take instead of the environment's; ``none`` for no proxy.
         auth: Called on each request, to sign it or to add a short-lived token; may be async in async runs.
     """
 
@@ -208,4 +239,5 @@ class TransportOptions:
     read_seconds: float = 120.0
     ca_file: str | None = None
     client_certificate: str | None = None
+    proxy: str | None = attrs.field(default=None, repr=False)
     auth: Callable[[HttpRequest], Any] | None = attrs.field(default=None, repr=False)

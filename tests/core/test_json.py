@@ -168,7 +168,9 @@ class TestState:
                 ChatMessage("assistant", "", tool_calls=[ToolCall("c", "n", {}, malformed="{")]),
                 ChatMessage.tool_result("c", "no", is_error=True),
             ),
-            options=Options(temperature=0.5, stop="x", response_schema={"type": "object"}, extra={"k": [1]}),
+            options=Options(
+                temperature=0.5, stop="x", response_schema={"type": "object"}, provider_options={"p": {"k": [1]}}
+            ),
             limits=Limits(rounds=3, seconds=1),
         )
         assert state == RunState.from_json(json.loads(json.dumps(state.to_json())))

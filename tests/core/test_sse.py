@@ -8,7 +8,7 @@ import json
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from nr_llm._sse import Event, EventDecoder, LineDecoder
+from nr_llm.codecs.sse import Event, EventDecoder, LineDecoder
 from nr_llm.errors import MalformedReplyError
 
 

@@ -158,7 +158,9 @@ class TestOptions:
             {"top_p": -0.1},
             {"presence_penalty": 3},
             {"response_schema": []},
-            {"extra": {"a": object()}},
+            {"provider_options": {"a": {"b": object()}}},
+            {"provider_options": {"a": 5}},
+            {"provider_options": 5},
         ],
     )
     def test_out_of_range(self, fields: dict[str, Any]) -> None:

@@ -54,4 +54,5 @@ def _options(given: Mapping[str, Any]) -> Options:
     elif form:
         extra["response_format"] = form
     stop = given.get("stop") or ()
-    return Options(stop=(stop,) if isinstance(stop, str) else tuple(stop), extra=extra, **settings)
+    own = {"openai": {"raw": extra}}
+    return Options(stop=(stop,) if isinstance(stop, str) else tuple(stop), provider_options=own, **settings)

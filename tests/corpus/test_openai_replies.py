@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from nr_llm._json import decode
+from nr_llm.codecs import frames
 from nr_llm.errors import (
     AuthenticationError,
     ContextLengthError,
@@ -22,7 +23,7 @@ from nr_llm.messages import ChatMessage
 from nr_llm.providers import HttpReply
 from nr_llm.requests import CompletionRequest
 from nr_llm.responses import CompletionResponse, FinishReason
-from nr_llm_openai import COMPATIBLE, OPENAI, ChatCodec, stream
+from nr_llm_openai import COMPATIBLE, OPENAI, ChatCodec
 
 from tests.corpus.traffic import Case, recorded
 
@@ -186,7 +187,7 @@ def test_call_deltas_add_up_to_the_calls(case: Case) -> None:
 def quick_json(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Decode each payload once: thousands of cuts give the same ones again and again."""
     cached = lru_cache(maxsize=None)(decode)
-    monkeypatch.setattr(stream, "decode", cached)
+    monkeypatch.setattr(frames, "decode", cached)
     yield
     cached.cache_clear()
 

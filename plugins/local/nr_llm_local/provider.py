@@ -21,6 +21,7 @@ from nr_llm_local._cpu import check_cpu
 from nr_llm_local._engine import CONTEXT, End, engine_for
 from nr_llm_local._errors import NotFetchedError
 from nr_llm_local.catalogue import WEIGHTS, find
+from nr_llm_local.options import LocalOptions
 
 DEMONSTRATION_TOKENS = 600
 """Tokens of the window that instruction and demonstration take."""
@@ -146,7 +147,7 @@ def _settings(request: CompletionRequest) -> dict[str, Any]:
         "frequency_penalty": options.frequency_penalty,
         "presence_penalty": options.presence_penalty,
     }
-    return {name: value for name, value in given.items() if value is not None} | dict(options.extra)
+    return {name: value for name, value in given.items() if value is not None} | dict(options.of(LocalOptions).raw)
 
 
 def _repeated(reply: CompletionResponse, task: Task) -> str | None:

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import attrs
-from nr_llm._json import JSON, copy_object, valid_text
-from nr_llm.errors import InvalidValueError, MalformedReplyError, MissingToolCallError, ServiceError
-from nr_llm.messages import ToolCall
+from nr_llm.codecs.calls import CallParts, demand_calls, tool_calls
+from nr_llm.codecs.json import JSON, copy_object, valid_text
+from nr_llm.errors import InvalidValueError, MalformedReplyError, ServiceError
 from nr_llm.requests import CompletionRequest
 from nr_llm.responses import CompletionResponse
 
-from nr_llm_openai.decode import CallParts, finish_of, tool_calls, usage_of
-from nr_llm_openai.encode import own_name
+from nr_llm_openai.decode import finish_of, usage_of
 
 
 @attrs.define(kw_only=True, eq=False)
@@ -56,14 +55,8 @@ def answer(parts: Parts, request: CompletionRequest, provider: str) -> Completio
     """
     if parts.finish == "error":
         raise ServiceError("the service failed while it wrote the answer", provider=provider, retryable=True)
-    calls = tool_calls(parts.calls, cut=parts.finish in ("length", "max_tokens", "model_length"))
-    calls = tuple(_as_offered(call, request) for call in calls)
-    if not calls and request.tools and request.options.tool_choice not in (None, "auto", "none"):
-        wanted = request.options.tool_choice
-        raise MissingToolCallError(
-            f"tool_choice was {wanted!r} and the model called no tool (it stopped with {parts.finish!r})",
-            provider=provider,
-        )
+    calls = tool_calls(parts.calls, request, cut=parts.finish in ("length", "max_tokens", "model_length"))
+    demand_calls(calls, request, provider=provider, finish=parts.finish)
     return CompletionResponse(
         content=parts.content,
         model=valid_text(parts.model or request.model),
@@ -85,15 +78,3 @@ def _kept(state: Mapping[str, JSON], provider: str) -> JSON:
         return copy_object(state, path="message")
     except InvalidValueError as error:
         raise MalformedReplyError(f"the reply cannot be kept for the next turn: {error}", provider=provider) from error
-
-
-def _as_offered(call: ToolCall, request: CompletionRequest) -> ToolCall:
-    """Return a call in our terms: its tool's own name, and no nulls that only a strict schema asked for."""
-    spec = next((tool for tool in request.tools if tool.name == call.name), None)
-    if spec is None:
-        return attrs.evolve(call, name=own_name(call.name, request.messages))
-    if not spec.strict or call.malformed is not None:
-        return call
-    from nr_llm._schema import drop_strict_nulls
-
-    return attrs.evolve(call, arguments=drop_strict_nulls(call.arguments, spec.parameters))

@@ -12,11 +12,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import attrs
-from nr_llm._json import JSON, decode, encode
+from nr_llm.codecs.calls import CallParts
+from nr_llm.codecs.json import JSON, decode, encode
 from nr_llm.errors import MalformedJsonError
 from nr_llm.events import ToolCallDelta
 
-from nr_llm_openai.decode import CallParts, call_parts
+from nr_llm_openai.decode import call_parts
 
 
 @attrs.define(eq=False)

@@ -6,8 +6,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 
 import attrs
-from nr_llm._json import JSON, decode, encode_bytes
-from nr_llm.errors import InvalidValueError, MalformedJsonError, MalformedReplyError, ProviderError
+from nr_llm.codecs.faults import error_for, error_in, fault_in
+from nr_llm.codecs.json import JSON, encode_bytes
+from nr_llm.codecs.reading import document, malformed, text_of
+from nr_llm.errors import InvalidValueError, ProviderError
 from nr_llm.memo import Memo, Segment, encode_messages
 from nr_llm.messages import ChatMessage
 from nr_llm.providers import HttpReply, HttpRequest
@@ -16,9 +18,8 @@ from nr_llm.responses import CompletionResponse
 
 from nr_llm_openai import encode
 from nr_llm_openai.answers import Parts, answer
-from nr_llm_openai.decode import calls_of, reasoning_of, text_of, texts_of
+from nr_llm_openai.decode import calls_of, reasoning_of, texts_of
 from nr_llm_openai.dialects import OPENAI, Dialect
-from nr_llm_openai.errors import error_for, error_in, excerpt, fault_in
 from nr_llm_openai.replay import Replay
 from nr_llm_openai.stream import ChatStream
 
@@ -97,25 +98,22 @@ class ChatCodec:
 
     def error(self, reply: HttpReply) -> ProviderError:
         """Return the error that a reply with a failing status stands for."""
-        return error_for(self.provider, reply.status, reply.headers, reply.body, redact=self.redact)
+        return error_for(self.provider, reply, redact=self.redact, lost="is the base URL right? Most end in /v1")
 
     def _read(self, body: bytes, request: CompletionRequest) -> CompletionResponse:
+        payload = document(body, provider=self.provider, redact=self.redact)
         text = body.decode("utf-8", "replace")
-        try:
-            payload = decode(text)
-        except MalformedJsonError as error:
-            raise self._malformed("is no JSON" if text.strip() else "is empty", text) from error
         fault = fault_in(payload)
         if fault is not None:
             raise error_in(self.provider, fault, redact=self.redact, body=text)
         choices = payload.get("choices") if isinstance(payload, dict) else None
         choice = choices[0] if isinstance(choices, list) and choices else None
         if not isinstance(payload, dict) or not isinstance(choice, dict):
-            raise self._malformed("holds no answer", text)
+            raise malformed("holds no answer", text, provider=self.provider, redact=self.redact)
         # A choice that a content filter emptied has a reason and no message.
         message = choice.get("message") or ({} if choice.get("finish_reason") else None)
         if not isinstance(message, dict):
-            raise self._malformed("holds no answer", text)
+            raise malformed("holds no answer", text, provider=self.provider, redact=self.redact)
         return answer(self._parts(payload, choice, message), request, self.provider)
 
     def _parts(self, payload: Mapping[str, JSON], choice: Mapping[str, JSON], message: Mapping[str, JSON]) -> Parts:
@@ -135,7 +133,3 @@ class ChatCodec:
             state=replay.state(),
             raw=None if content is None or isinstance(content, (str, list)) else dict(payload),
         )
-
-    def _malformed(self, what: str, text: str) -> MalformedReplyError:
-        shown = f": {excerpt(text, self.redact)}" if text.strip() else ""
-        return MalformedReplyError(f"the reply {what}{shown}", provider=self.provider, body=self.redact(text))

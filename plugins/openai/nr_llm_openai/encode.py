@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import hashlib
 import logging
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 
-from nr_llm._json import JSON, encode_bytes
-from nr_llm.errors import InvalidRequestError, InvalidValueError
+from nr_llm.codecs.json import JSON, encode_bytes
+from nr_llm.codecs.names import WIRE_NAME, digest, wire_name
+from nr_llm.conversation import check_pairs
+from nr_llm.errors import InvalidRequestError
 from nr_llm.memo import Segment
 from nr_llm.messages import ChatMessage, Role, ToolCall
 from nr_llm.options import Options
@@ -17,13 +17,11 @@ from nr_llm.requests import CompletionRequest
 from nr_llm.specs import ToolSpec
 
 from nr_llm_openai.dialects import Dialect
-
-WIRE_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
-"""Names a service takes for a tool; a model may have written others, and history repeats them."""
+from nr_llm_openai.options import OpenAIOptions
 
 SAMPLING = ("temperature", "top_p", "frequency_penalty", "presence_penalty", "stop")
 OWN = frozenset({"messages", "stream", "stream_options"})
-"""Fields that the conversation and the transport decide; `Options.extra` does not touch them."""
+"""Fields that the conversation and the transport decide; `OpenAIOptions.raw` does not touch them."""
 
 _log = logging.getLogger("nr_llm.openai")
 
@@ -46,7 +44,7 @@ def head_of(request: CompletionRequest, dialect: Dialect) -> dict[str, JSON]:
         head["stream"] = True
         if dialect.stream_usage:
             head["stream_options"] = {"include_usage": True}
-    return head | {name: value for name, value in options.extra.items() if name not in OWN}
+    return head | {name: value for name, value in options.of(OpenAIOptions).raw.items() if name not in OWN}
 
 
 def _settings(options: Options, model: str, dialect: Dialect) -> dict[str, JSON]:
@@ -143,34 +141,10 @@ def segments(messages: Sequence[ChatMessage], start: int, *, dialect: Dialect, p
         InvalidValueError: A call is not answered where services want it, or an answer answers nothing.
         InvalidRequestError: A message holds what this form cannot say.
     """
-    _check_pairs(messages, start)
+    check_pairs(messages, start=start)
     for i in range(start, len(messages)):
         wire = _message(messages[i], dialect, provider)
         yield Segment(i + 1, encode_bytes(wire) if wire else b"")
-
-
-def _check_pairs(messages: Sequence[ChatMessage], start: int) -> None:
-    # What lies before `start` was checked when it was encoded; only the turn `start` falls into matters.
-    first = start
-    while first and messages[first - 1].role is Role.TOOL:
-        first -= 1
-    waiting: list[str] = []
-    for i in range(max(first - 1, 0), len(messages)):
-        message, path = messages[i], f"messages[{i}]"
-        if message.role is Role.TOOL:
-            if message.tool_call_id not in waiting:
-                raise InvalidValueError(
-                    f"answers the call {message.tool_call_id!r}, which no turn before it made", path=path
-                )
-            waiting.remove(message.tool_call_id)
-            continue
-        if waiting:
-            raise InvalidValueError(f"stands before the calls {', '.join(map(repr, waiting))} are answered", path=path)
-        waiting = [call.id for call in message.tool_calls or ()]
-        if len(set(waiting)) < len(waiting):
-            raise InvalidValueError(f"has two calls of one id among {', '.join(map(repr, waiting))}", path=path)
-    if waiting:
-        raise InvalidValueError(f"the calls {', '.join(map(repr, waiting))} at the end have no answer", path="messages")
 
 
 def _message(message: ChatMessage, dialect: Dialect, provider: str) -> dict[str, JSON] | None:
@@ -223,25 +197,8 @@ def _parts(message: ChatMessage, wire: dict[str, JSON], provider: str) -> None:
         file.setdefault("filename", f"document.{kind.rpartition('/')[2]}")
 
 
-def wire_name(name: str) -> str:
-    """Return `name` as services take it: itself, or its permitted characters with a digest that keeps it apart."""
-    if WIRE_NAME.fullmatch(name):
-        return name
-    return f"{re.sub(r'[^a-zA-Z0-9_-]', '_', name)[:55]}_{_digest(name)[:8]}"
-
-
-def own_name(name: str, messages: Sequence[ChatMessage]) -> str:
-    """Return the name in `messages` that services know as `name`: what a model repeats from history maps back."""
-    names = (call.name for message in messages for call in message.tool_calls or ())
-    return next((own for own in names if own != name and wire_name(own) == name), name)
-
-
 def wire_id(call_id: str, dialect: Dialect) -> str:
     """Return a call's id, or a digest in its place when it is too long; calls and their answers get the same."""
     if dialect.id_length is None or len(call_id) <= dialect.id_length:
         return call_id
-    return f"call_{_digest(call_id)[:24]}"
-
-
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()
+    return f"call_{digest(call_id)[:24]}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from nr_llm._json import JSON
+from nr_llm.codecs.json import JSON
 
 
 class Replay:

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from pathlib import Path
 from typing import Literal
 
 import attrs
+from nr_llm.codecs.access import ServiceSettings
 from nr_llm.secrets import Secret
 from nr_llm.settings import setting
 
 
 @attrs.frozen(kw_only=True)
-class OpenAISettings:
+class OpenAISettings(ServiceSettings):
     """
-    Settings of the plugin; each may come from ``NR_LLM_OPENAI_<NAME>`` too.
+    Settings of the plugin, beside those of any service; each may come from ``NR_LLM_OPENAI_<NAME>`` too.
 
     Attributes:
         api_key: The key; needed for OpenAI itself, sent to any other address when it is set. Also read from
@@ -24,13 +23,8 @@ class OpenAISettings:
             address unless given.
         organization: OpenAI organization to charge.
         project: OpenAI project to charge.
-        headers: Further headers of each request, such as a gateway's.
         call_content: What an assistant turn with calls and no text carries: ``null``, an ``empty`` string, or the
             field is ``absent``; for servers that take only one of them.
-        connect_seconds: Time to connect.
-        read_seconds: Longest silence of the service; a whole answer counts as one silence.
-        ca_file: PEM file of the authorities to trust instead of the system's.
-        client_certificate: PEM file with certificate and key to show to the service.
     """
 
     api_key: Secret | None = setting(env=("OPENAI_API_KEY",), default=None)
@@ -38,9 +32,4 @@ class OpenAISettings:
     dialect: str | None = None
     organization: str | None = setting(env=("OPENAI_ORG_ID",), default=None)
     project: str | None = setting(env=("OPENAI_PROJECT_ID",), default=None)
-    headers: Mapping[str, str] = attrs.field(factory=dict, repr=False)
     call_content: Literal["null", "empty", "absent"] | None = None
-    connect_seconds: float = 10.0
-    read_seconds: float = 600.0
-    ca_file: Path | None = None
-    client_certificate: Path | None = None

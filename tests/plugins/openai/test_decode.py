@@ -293,7 +293,7 @@ class TestStreams:
 
     def test_a_document_without_end_is_abandoned(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """What is collected is bounded."""
-        monkeypatch.setattr("nr_llm_openai.stream.MAX_FRAME", 20)
+        monkeypatch.setattr("nr_llm.codecs.frames.MAX_FRAME", 20)
         decoder = CODEC.decoder(asked())
         decoder.feed(b'{"a": "0123456789')
 

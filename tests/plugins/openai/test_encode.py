@@ -12,7 +12,7 @@ from nr_llm.errors import InvalidRequestError, InvalidValueError
 from nr_llm.memo import Memo
 from nr_llm.messages import Attachment, ChatMessage, ToolCall
 from nr_llm.specs import ToolSpec
-from nr_llm_openai import COMPATIBLE, OPENAI
+from nr_llm_openai import COMPATIBLE, OPENAI, OpenAIOptions
 
 from tests.plugins.openai.replies import ADD, CODEC, asked, body_of
 
@@ -114,9 +114,9 @@ class TestOptions:
             body_of(asked(tools=(ADD,), tool_choice="sub"))
 
     def test_raw_fields_come_last_and_touch_neither_conversation_nor_transport(self) -> None:
-        """`extra` wins over options, not over messages and the stream."""
-        extra = {"temperature": 1, "top_k": 3, "messages": [], "stream": True, "stream_options": {}}
-        body = body_of(asked(temperature=0.1, extra=extra))
+        """`raw` wins over options, not over messages and the stream."""
+        raw = {"temperature": 1, "top_k": 3, "messages": [], "stream": True, "stream_options": {}}
+        body = body_of(asked(temperature=0.1, provider_options=OpenAIOptions(raw=raw)))
 
         assert body == {
             "model": "m",
@@ -127,7 +127,8 @@ class TestOptions:
 
     def test_tools_of_the_service_replace_ours(self) -> None:
         """A raw field `tools` is sent once, as given."""
-        body = CODEC.encode(asked(tools=(ADD,), extra={"tools": [{"type": "web_search"}]})).body
+        own = OpenAIOptions(raw={"tools": [{"type": "web_search"}]})
+        body = CODEC.encode(asked(tools=(ADD,), provider_options=own)).body
 
         assert body.count(b'"tools"') == 1
         assert b"web_search" in body
@@ -266,11 +267,11 @@ class TestPairs:
     @pytest.mark.parametrize(
         ("messages", "path"),
         [
-            ([ChatMessage.user("x"), RESULTS[0]], r"^messages\[1\]: answers the call 'c1'"),
-            ([TURN, RESULTS[0]], r"^messages: the calls 'c2' at the end have no answer"),
+            ([ChatMessage.user("x"), RESULTS[0]], r"^messages\[1\]: answers 'c1'"),
+            ([TURN, RESULTS[0]], r"^messages\[2\]: the calls 'c2' have no result"),
             ([TURN, *RESULTS, RESULTS[1]], r"^messages\[3\]: answers"),
-            ([TURN, RESULTS[0], ChatMessage.user("x"), RESULTS[1]], r"^messages\[2\]: stands before the calls 'c2'"),
-            ([TURN, TURN, *RESULTS], r"^messages\[1\]: stands before"),
+            ([TURN, RESULTS[0], ChatMessage.user("x"), RESULTS[1]], r"^messages\[2\]: the calls 'c2' have no result"),
+            ([TURN, TURN, *RESULTS], r"^messages\[1\]: the calls 'c1', 'c2' have no result"),
             (
                 [ChatMessage.assistant_tool_calls([ToolCall("c", "a"), ToolCall("c", "b")])],
                 r"^messages\[0\]: has two calls of one id",

@@ -8,6 +8,7 @@ from typing import Any
 
 import attrs
 import pytest
+from nr_llm.codecs.delays import duration
 from nr_llm.errors import (
     AuthenticationError,
     ContentFilterError,
@@ -20,7 +21,6 @@ from nr_llm.errors import (
     ToolCallRejectedError,
 )
 from nr_llm.providers import HttpReply
-from nr_llm_openai.delays import duration
 
 from tests.plugins.openai.replies import CODEC
 

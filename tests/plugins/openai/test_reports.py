@@ -25,7 +25,7 @@ from nr_llm.messages import ChatMessage, ToolCall
 from nr_llm.providers import HttpReply
 from nr_llm.responses import FinishReason
 from nr_llm.specs import ToolSpec
-from nr_llm_openai import COMPATIBLE, OPENAI
+from nr_llm_openai import COMPATIBLE, OPENAI, OpenAIOptions
 
 from tests.plugins.openai.replies import (
     ADD,
@@ -696,7 +696,8 @@ class TestRequests:
         """They become visible replacements in every text, keys included."""
         turn = ChatMessage.assistant_tool_calls([ToolCall("c\ud800", "add", {"\ud800": "\udc00"})], "\ud83d")
         result = ChatMessage.tool_result("c\ud800", "\udfff")
-        request = asked(ChatMessage.user("a\ud800b"), turn, result, stop=("\ud800",), extra={"user": "\ud800"})
+        own = OpenAIOptions(raw={"user": "\ud800"})
+        request = asked(ChatMessage.user("a\ud800b"), turn, result, stop=("\ud800",), provider_options=own)
 
         body = CODEC.encode(request).body
 

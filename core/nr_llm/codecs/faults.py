@@ -6,7 +6,9 @@ import re
 from collections.abc import Callable, Mapping
 
 import attrs
+
 from nr_llm._json import JSON, decode, encode
+from nr_llm.codecs.delays import retry_after
 from nr_llm.errors import (
     AuthenticationError,
     ContentFilterError,
@@ -19,8 +21,7 @@ from nr_llm.errors import (
     ServiceError,
     ToolCallRejectedError,
 )
-
-from nr_llm_openai.delays import retry_after
+from nr_llm.providers import HttpReply
 
 SHOWN = 300
 """Characters of a service's message that an error repeats."""
@@ -99,14 +100,21 @@ def _fault(error: Mapping[str, JSON], payload: JSON) -> Fault:
 _STATUSES = frozenset(map(str, range(400, 600)))
 
 
-def error_for(
-    provider: str, status: int, headers: Mapping[str, str], body: bytes, *, redact: Callable[[str], str]
-) -> ProviderError:
-    """Return the error that a reply with a failing status stands for."""
-    fault = _read(body)
+def error_for(provider: str, reply: HttpReply, *, redact: Callable[[str], str], lost: str = "") -> ProviderError:
+    """
+    Return the error that a reply with a failing status stands for.
+
+    Args:
+        provider: The provider's name.
+        reply: The reply.
+        redact: Masks secrets in what the error repeats.
+        lost: What to check when nothing is at the address, such as ``is the base URL right?``.
+    """
+    fault = _read(reply.body)
     if not fault.message:
-        fault = attrs.evolve(fault, message=_unsaid(status, headers))
-    return _typed(provider, fault, headers, redact=redact, status=status, body=body.decode("utf-8", "replace"))
+        fault = attrs.evolve(fault, message=_unsaid(reply.status, reply.headers))
+    body = reply.body.decode("utf-8", "replace")
+    return _typed(provider, fault, reply.headers, redact=redact, status=reply.status, body=body, lost=lost)
 
 
 def error_in(provider: str, fault: Fault, *, redact: Callable[[str], str], body: str) -> ProviderError:
@@ -163,12 +171,13 @@ def _typed(
     redact: Callable[[str], str],
     status: int | None,
     body: str,
+    lost: str = "",
 ) -> ProviderError:
     kind, retryable = _kind(fault, status if status is not None else fault.status)
     asked = headers.get("x-should-retry")
     message = redact(fault.message)
-    if status == 404 and kind is InvalidRequestError:
-        message += "; is the base URL right? Most end in /v1"
+    if status == 404 and kind is InvalidRequestError and lost:
+        message += f"; {lost}"
     error = kind(
         message if len(message) <= SHOWN else f"{message[:SHOWN]}…",
         provider=provider,

@@ -1,0 +1,90 @@
+"""Parts of calls, as services send them, to calls that may run: one id each, unfit ones marked, names as offered."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TypeAlias
+
+import attrs
+
+from nr_llm._json import JSON, encode
+from nr_llm.codecs.names import own_name
+from nr_llm.errors import MissingToolCallError
+from nr_llm.messages import ToolCall
+from nr_llm.requests import CompletionRequest
+
+CallParts: TypeAlias = tuple[str | None, str | None, JSON]
+"""Id, name and arguments of a call as the service sent them; None where it did not."""
+
+UNNAMED = "unnamed_tool"
+"""Name of a call that came with arguments and no name: it is answered with an error, never run, never null."""
+
+
+def tool_calls(parts: Sequence[CallParts], request: CompletionRequest, *, cut: bool) -> tuple[ToolCall, ...]:
+    """
+    Make calls of their parts, in the terms of the request.
+
+    Names become those on offer, and nulls that only a strict schema asked for are left out.  An id that is missing or taken becomes ``call_<index>``, so that the same reply always gives the same calls.
+
+    Args:
+        parts: (id, name, arguments) of each call; arguments are an object, or JSON text, or None.
+        request: What was asked.
+        cut: Whether the answer ended for its length: a last call without arguments had none yet.
+    """
+    ids = _ids([call_id for call_id, _, _ in parts])
+    calls = [
+        ToolCall.from_wire({"id": call_id, "function": {"name": name or UNNAMED, "arguments": arguments}})
+        for call_id, (_, name, arguments) in zip(ids, parts, strict=True)
+    ]
+    return tuple(_as_offered(call, request) for call in _unfit(calls, parts, cut=cut))
+
+
+def demand_calls(calls: Sequence[ToolCall], request: CompletionRequest, *, provider: str, finish: object) -> None:
+    """
+    Check that a call came where the request demands one.
+
+    Raises:
+        MissingToolCallError: None came.
+    """
+    wanted = request.options.tool_choice
+    if not calls and request.tools and wanted not in (None, "auto", "none"):
+        raise MissingToolCallError(
+            f"tool_choice was {wanted!r} and the model called no tool (it stopped with {finish!r})", provider=provider
+        )
+
+
+def _ids(given: Sequence[str | None]) -> list[str]:
+    ids: dict[str, None] = {}
+    sent, number = set(given), 0
+    for i, call_id in enumerate(given):
+        number = max(number, i)
+        while call_id is None or call_id in ids:
+            call_id = f"call_{number}"
+            number += 1
+            if call_id in sent:
+                call_id = None
+        ids[call_id] = None
+    return list(ids)
+
+
+def _unfit(calls: Sequence[ToolCall], parts: Sequence[CallParts], *, cut: bool) -> Iterator[ToolCall]:
+    """Mark the calls that must not run although their arguments can be read."""
+    for i, (call, (_, name, arguments)) in enumerate(zip(calls, parts, strict=True)):
+        blank = not isinstance(arguments, str) or not arguments.strip()
+        begun = cut and i == len(calls) - 1 and blank and not isinstance(arguments, Mapping)
+        if call.malformed is None and (name is None or begun):
+            text = arguments if isinstance(arguments, str) else encode(arguments)
+            yield ToolCall(call.id, call.name, malformed=text)
+        else:
+            yield call
+
+
+def _as_offered(call: ToolCall, request: CompletionRequest) -> ToolCall:
+    spec = next((tool for tool in request.tools if tool.name == call.name), None)
+    if spec is None:
+        return attrs.evolve(call, name=own_name(call.name, request.messages))
+    if not spec.strict or call.malformed is not None:
+        return call
+    from nr_llm._schema import drop_strict_nulls
+
+    return attrs.evolve(call, arguments=drop_strict_nulls(call.arguments, spec.parameters))

@@ -1,0 +1,60 @@
+"""Takes from a reply what has the right shape and nothing else: services send odd types, and none of them may raise."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from nr_llm._json import JSON, decode
+from nr_llm.codecs.faults import excerpt
+from nr_llm.errors import MalformedJsonError, MalformedReplyError
+from nr_llm.responses import MOST_TOKENS
+
+
+def text_of(value: object) -> str:
+    """Return a text, or an empty one for any other value."""
+    return value if isinstance(value, str) else ""
+
+
+def filled(value: object) -> str | None:
+    """Return a text that is not empty, or None for any other value."""
+    return value if isinstance(value, str) and value else None
+
+
+def object_of(value: Any) -> Mapping[str, Any]:
+    """Return an object, or an empty one for any other value."""
+    return value if isinstance(value, dict) else {}
+
+
+def objects_of(value: Any) -> list[dict[str, Any]]:
+    """Return the objects of a list; anything else in it, and any other value, gives none."""
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+
+
+def count_of(value: object) -> int | None:
+    """Return a number of tokens, or None when `value` is none."""
+    count = int(value) if isinstance(value, float) and value.is_integer() else value
+    if isinstance(count, bool) or not isinstance(count, int):
+        return None
+    return count if abs(count) < MOST_TOKENS else None
+
+
+def document(body: bytes, *, provider: str, redact: Callable[[str], str]) -> JSON:
+    """
+    Return the JSON document a reply is.
+
+    Raises:
+        MalformedReplyError: It is none; the text shows its beginning.
+    """
+    text = body.decode("utf-8", "replace")
+    try:
+        return decode(text)
+    except MalformedJsonError as error:
+        what = "is no JSON" if text.strip() else "is empty"
+        raise malformed(what, text, provider=provider, redact=redact) from error
+
+
+def malformed(what: str, text: str, *, provider: str, redact: Callable[[str], str]) -> MalformedReplyError:
+    """Return the error for a reply that ends the sentence "the reply …" with `what`."""
+    shown = f": {excerpt(text, redact)}" if text.strip() else ""
+    return MalformedReplyError(f"the reply {what}{shown}", provider=provider, body=redact(text))

@@ -85,9 +85,11 @@ def third_party(session: nox.Session) -> None:
 def oracles(session: nox.Session) -> None:
     """Hold the requests that our codecs encode against the request types of the official SDKs."""
     requirements = shared_folder(session) / "oracles" / "requirements.txt"
-    install(session, "-e", ".", "-e", "plugins/openai", "hypothesis", "pytest")
+    providers = ("anthropic", "gemini", "ollama", "openai")
+    editable = [argument for name in providers for argument in ("-e", f"plugins/{name}")]
+    install(session, "-e", ".", *editable, "hypothesis", "pytest")
     session.install("-r", str(requirements))
-    session.run("pytest", "tests/corpus", "tests/plugins/openai", *session.posargs)
+    session.run("pytest", "tests/corpus", *(f"tests/plugins/{name}" for name in providers), *session.posargs)
 
 
 @nox.session

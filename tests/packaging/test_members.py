@@ -23,7 +23,9 @@ def test_the_workspace_has_its_members() -> None:
     """The first five plugins are there: what is below is not true of an empty list."""
     names = {plugin.name for plugin in PLUGINS}
 
-    assert names >= {"nr-llm-cli", "nr-llm-local", "nr-llm-openai", "nr-llm-sql", "nr-llm-tools"}
+    assert names >= {
+        f"nr-llm-{name}" for name in ("anthropic", "cli", "gemini", "local", "ollama", "openai", "sql", "tools")
+    }
 
 
 def test_versions_are_equal() -> None:

@@ -110,7 +110,10 @@ def test_plugin_imports_no_sibling(plugin: Member) -> None:
     assert found & siblings == set()
 
 
-@pytest.mark.parametrize("package", ["core/nr_llm/http.py", "plugins/local", "plugins/openai"])
+@pytest.mark.parametrize(
+    "package",
+    ["core/nr_llm/http.py", "plugins/anthropic", "plugins/gemini", "plugins/local", "plugins/ollama", "plugins/openai"],
+)
 def test_providers_take_no_artifact_from_the_root(package: str) -> None:
     """What sends bytes cannot name a result or an artifact, not even through the root's re-exports."""
     place = ROOT / package

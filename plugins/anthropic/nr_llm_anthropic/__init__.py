@@ -1,0 +1,1 @@
+"""Claude models over the Anthropic Messages API, as a provider for nr-llm."""

@@ -1,0 +1,1 @@
+"""Google Gemini models over the generateContent API, as a provider for nr-llm."""

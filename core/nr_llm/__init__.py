@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         ConfigurationError,
         ContentFilterError,
         ContextLengthError,
+        InvalidOutputError,
         InvalidRequestError,
         InvalidSchemaError,
         InvalidValueError,
@@ -65,9 +66,10 @@ if TYPE_CHECKING:
     from nr_llm.limits import Limits
     from nr_llm.messages import Attachment, ChatMessage, Role, ToolCall
     from nr_llm.middleware import Middleware, Retry
-    from nr_llm.options import Options
+    from nr_llm.options import Options, ProviderOptions
+    from nr_llm.outputs import Output, output_of
     from nr_llm.plugins import Finding, PluginRecord, PluginState, RegisteredProvider, RegisteredTool
-    from nr_llm.providers import Endpoint, Model, Provider
+    from nr_llm.providers import Endpoint, Model, ModelLister, ModelPage, Provider
     from nr_llm.redaction import Redactor
     from nr_llm.requests import CompletionRequest
     from nr_llm.responses import CompletionResponse, FinishReason, Usage
@@ -84,6 +86,11 @@ if TYPE_CHECKING:
     from nr_llm.tools import Tool, ToolContext, ToolEffect, Toolset, tool
 
 _HOMES = {
+    "InvalidOutputError": "errors",
+    "ModelLister": "providers",
+    "ModelPage": "providers",
+    "Output": "outputs",
+    "ProviderOptions": "options",
     "ResumeSettings": "_assembly",
     "RunSettings": "_assembly",
     "Store": "_desk",
@@ -92,6 +99,7 @@ _HOMES = {
     "invoke": "_invoke",
     "JSON": "_json",
     "Plan": "_loop",
+    "output_of": "outputs",
     "tool_loop": "_loop",
     "Observer": "_observers",
     "ObserverFactory": "_observers",
@@ -232,6 +240,7 @@ __all__ = [
     "FinishReason",
     "Finished",
     "Flow",
+    "InvalidOutputError",
     "InvalidRequestError",
     "InvalidSchemaError",
     "InvalidValueError",
@@ -243,13 +252,16 @@ __all__ = [
     "MissingCredentialError",
     "MissingToolCallError",
     "Model",
+    "ModelLister",
     "ModelNotFoundError",
+    "ModelPage",
     "NameClashError",
     "NrLlmError",
     "Observer",
     "ObserverFactory",
     "Options",
     "Outcome",
+    "Output",
     "PendingCall",
     "Plan",
     "PluginConfig",
@@ -261,6 +273,7 @@ __all__ = [
     "Prompt",
     "Provider",
     "ProviderError",
+    "ProviderOptions",
     "RateLimitError",
     "ReasoningDelta",
     "Record",
@@ -317,6 +330,7 @@ __all__ = [
     "hookimpl",
     "invoke",
     "load_settings",
+    "output_of",
     "read_config",
     "setting",
     "settle",

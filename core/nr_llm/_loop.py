@@ -31,6 +31,7 @@ from collections.abc import Sequence
 
 import attrs
 
+from nr_llm._answering import Answering
 from nr_llm._turns import answered, batches, call_ids, held, past_invocations, screened, with_reply
 from nr_llm.bounds import bound_result
 from nr_llm.effects import CallOutcome, Completer, Flow, Invoke, Record, ask, complete
@@ -57,6 +58,7 @@ class Plan:
         window: The model's context window, or None when unknown.
         model: The model's name as its provider knows it.
         stream: Whether answers are streamed.
+        answering: The form the answer has to have, and the way to it; None for any text.
     """
 
     toolbox: Toolbox
@@ -64,6 +66,7 @@ class Plan:
     window: Window | None = None
     model: str = ""
     stream: bool = False
+    answering: Answering | None = None
 
 
 def tool_loop(state: RunState, plan: Plan, invocations: list[ToolInvocation] | None = None) -> Flow[Outcome]:
@@ -92,19 +95,21 @@ def tool_loop(state: RunState, plan: Plan, invocations: list[ToolInvocation] | N
             yield from ask(Record(None, state))
         else:
             state = yield from _next_reply(state, plan, taken)
-    return result_of(state, invocations)
+    return result_of(state, invocations, plan.answering)
 
 
 def dry_run(state: RunState, plan: Plan, invocations: Sequence[ToolInvocation] = ()) -> Flow[Outcome]:
     """Record what the first request would hold, and ask nobody."""
-    messages, _ = _fitted(state, plan, plan.toolbox.specs)
+    tools, _ = _asked(state, plan, last=False)
+    messages, _ = _fitted(state, plan, tools)
+    names = tuple(tool.name for tool in tools)
     state = attrs.evolve(state, answer="", reason=TerminationReason.DRY_RUN)
-    step = RunStep(kind=StepKind.ASSEMBLED, round=0, messages_sent=messages, tool_specs=plan.toolbox.offered)
+    step = RunStep(kind=StepKind.ASSEMBLED, round=0, messages_sent=messages, tool_specs=names)
     yield from ask(Record(step, state))
     return result_of(state, invocations)
 
 
-def result_of(state: RunState, invocations: Sequence[ToolInvocation]) -> RunResult:
+def result_of(state: RunState, invocations: Sequence[ToolInvocation], answering: Answering | None = None) -> RunResult:
     """Return the result an ended `state` stands for."""
     assert state.reason is not None
     return RunResult(
@@ -116,6 +121,7 @@ def result_of(state: RunState, invocations: Sequence[ToolInvocation]) -> RunResu
         reason=state.reason,
         truncated=state.truncated,
         run_id=state.run_id,
+        output=None if answering is None else answering.value(state),
     )
 
 
@@ -132,7 +138,7 @@ def _next_reply(state: RunState, plan: Plan, taken: set[str]) -> Flow[RunState]:
     """Ask the model once and fold its reply in."""
     # A run without tools is one round, whatever the bound; only pauses of the model make it more.
     last = state.rounds >= (state.limits.rounds if plan.toolbox.offered else max(1, state.limits.rounds))
-    tools: tuple[ToolSpec, ...] = () if last else plan.toolbox.specs
+    tools, options = _asked(state, plan, last=last)
     messages, budget = _fitted(state, plan, tools)
     number = state.rounds + 1
     if budget is not None:
@@ -146,7 +152,7 @@ def _next_reply(state: RunState, plan: Plan, taken: set[str]) -> Flow[RunState]:
         model=plan.model,
         messages=messages,
         tools=tools,
-        options=_options(state, tools_offered=bool(tools)),
+        options=options,
         stream=plan.stream,
         run_id=state.run_id,
     )
@@ -156,11 +162,23 @@ def _next_reply(state: RunState, plan: Plan, taken: set[str]) -> Flow[RunState]:
     )
     reply = yield from plan.completer(request)
     state = with_reply(state, reply, taken=taken, tools_offered=bool(tools), last=last)
+    unfit = None
+    if plan.answering is not None:
+        state, unfit = plan.answering.judged(state, last=last)
     if budget is not None:
         factor = calibrated(state.calibration, observed=reply.usage.input_tokens, estimated=budget.estimated)
         state = attrs.evolve(state, calibration=factor)
     yield from ask(Record(_llm_step(number, reply), state))
+    if unfit is not None:
+        raise unfit
     return state
+
+
+def _asked(state: RunState, plan: Plan, *, last: bool) -> tuple[tuple[ToolSpec, ...], Options]:
+    """Return the tools and options of the next request; the closing one offers no tools but that of the answer."""
+    tools: tuple[ToolSpec, ...] = () if last else plan.toolbox.specs
+    options = _options(state, tools_offered=bool(tools))
+    return (tools, options) if plan.answering is None else plan.answering.asked(tools, options, due=state.answer_due)
 
 
 def _fitted(

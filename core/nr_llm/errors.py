@@ -23,6 +23,7 @@ Every error nr-llm raises, drawn by who has to act.
     │   ├── TransportError
     │   │   └── StreamInterruptedError          the stream ended before its terminal mark
     │   └── MalformedReplyError
+    │       ├── InvalidOutputError              the answer lacks the form that was asked for
     │       └── MissingToolCallError            a call was required, none came
     ├── StoreError                              the run's store: the run stops
     ├── ToolError                               a tool, to the model: its text is meant to be read
@@ -259,6 +260,17 @@ class StreamInterruptedError(TransportError):
 
 class MalformedReplyError(ProviderError):
     """The service answered something that is not an answer."""
+
+
+class InvalidOutputError(MalformedReplyError):
+    """
+    The model's answer is not of the form the run asked for, also after it was told what is wrong.
+
+    Attributes:
+        faults: What is wrong with it, a line each; the answer itself is the last but one turn of `state`.
+    """
+
+    faults: tuple[str, ...] = ()
 
 
 class MissingToolCallError(MalformedReplyError):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import attrs
 
@@ -50,6 +50,7 @@ class RunResult:
         reason: Why the run ended.
         truncated: Whether the answer is missing or cut short.
         run_id: The run.
+        output: The answer as the value it is, where the run was given a form and came to an answer; else None.
     """
 
     __hash__ = None  # type: ignore[assignment]  # holds messages
@@ -62,6 +63,7 @@ class RunResult:
     reason: TerminationReason
     truncated: bool
     run_id: str
+    output: Any = None
 
 
 @attrs.frozen

@@ -88,6 +88,9 @@ class RunState:
         usage: Tokens of all model calls.
         seconds: Time spent in effects.
         calibration: Factor by which token estimates were found too low.
+        output: JSON Schema of the answer, where the run's answer has to have a form.
+        answer_due: Whether nothing but that answer is left to ask for.
+        repairs: How often an answer was handed back because it lacked that form.
         pending: Calls of the current turn without an answer, in the turn's order.
         answer: The final text, once there is one.
         reason: Why the run ended, or None while it goes on.
@@ -108,6 +111,9 @@ class RunState:
     usage: Usage = attrs.field(factory=Usage)
     seconds: float = attrs.field(default=0.0, eq=False)
     calibration: float = 1.15
+    output: Mapping[str, JSON] | None = None
+    answer_due: bool = False
+    repairs: int = 0
     pending: tuple[PendingCall, ...] = ()
     answer: str | None = None
     reason: TerminationReason | None = attrs.field(default=None, converter=_reason)

@@ -1,0 +1,87 @@
+"""
+What an answer has to be, where a program reads it rather than a person: a type, its schema, its reader.
+
+The service is asked for the form in the way it knows best; whatever it promises, the answer is checked here, with
+the readers that check a tool's arguments.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import attrs
+
+from nr_llm._json import JSON, decode
+from nr_llm.errors import InvalidSchemaError, MalformedJsonError
+
+FENCE = re.compile(r"\s*```[a-zA-Z0-9]*\s*\n(.*?)\n?\s*```\s*", re.DOTALL)
+"""A code fence around the whole answer, as models like to write."""
+
+
+@attrs.frozen(eq=False, kw_only=True)
+class Output:
+    """
+    The form of an answer; made by `output_of`.
+
+    Attributes:
+        schema: Closed JSON Schema of an object.
+        structure: Turns a decoded object into the value, or raises `ArgumentsError` with every fault.
+        description: What the type says of itself; may be empty.
+    """
+
+    schema: Mapping[str, JSON]
+    structure: Callable[[Any], Any] = attrs.field(repr=False)
+    description: str = ""
+
+    def read(self, text: str) -> Any:
+        """
+        Return the value an answer is.
+
+        Args:
+            text: JSON, maybe inside one code fence.
+
+        Raises:
+            MalformedJsonError: It is no JSON.
+            ArgumentsError: It does not fit; every fault is named with its path.
+        """
+        fenced = FENCE.fullmatch(text)
+        return self.structure(decode(fenced[1] if fenced else text))
+
+
+def output_of(kind: Any) -> Output:
+    """
+    Return the form of an answer.
+
+    Args:
+        kind: An attrs class, a dataclass, a TypedDict, any other type that a tool's parameter may have, or a JSON
+            Schema of an object.
+
+    Raises:
+        InvalidSchemaError: It has no JSON form, or is no schema; the text names the fix.
+    """
+    from nr_llm._schema import compile_schema, value_type
+
+    if isinstance(kind, Output):
+        return kind
+    if isinstance(kind, Mapping):
+        return Output(schema=dict(kind), structure=_objects(compile_schema(kind)), description=_text(kind))
+    if kind is None or isinstance(kind, str):
+        raise InvalidSchemaError(f"{kind!r} is no type; pass a class or a JSON Schema", path="output")
+    form = value_type(kind)
+    return Output(schema=form.schema, structure=form.read, description=form.description)
+
+
+def _objects(structure: Callable[[Mapping[str, JSON]], Any]) -> Callable[[Any], Any]:
+    def read(value: Any) -> Any:
+        if not isinstance(value, dict):
+            raise MalformedJsonError("the answer is no object")
+        return structure(value)
+
+    return read
+
+
+def _text(schema: Mapping[str, Any]) -> str:
+    description = schema.get("description")
+    return description if isinstance(description, str) else ""

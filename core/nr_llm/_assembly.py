@@ -9,6 +9,7 @@ from typing import Any, TypedDict, Unpack
 
 import attrs
 
+from nr_llm._answering import Answering
 from nr_llm._checks import Verdicts, check_settings, resumable, said, secrets_of
 from nr_llm._choice import Source, ToolChoice, choose, listed, split_model
 from nr_llm._desk import Desk, Store
@@ -24,6 +25,7 @@ from nr_llm.errors import ConfigurationError, UnknownNameError
 from nr_llm.limits import LEAST_RESULT_BYTES, Limits
 from nr_llm.messages import Attachment, ToolCall
 from nr_llm.options import Options
+from nr_llm.outputs import output_of
 from nr_llm.providers import Model, Provider
 from nr_llm.redaction import Redactor
 from nr_llm.requests import CompletionRequest
@@ -46,12 +48,16 @@ class ResumeSettings(TypedDict, total=False):
         actor: On whose behalf the run acts.
         deps: What tools find as ``context.deps``.
         cancel: Thrown to stop the run.
+        output: The form of the answer: an attrs class, a dataclass, a TypedDict, any other type that a tool's
+            parameter may have, or a JSON Schema of an object; `RunResult.output` is the answer as that value.  A
+            resumed run keeps its form; pass the class again to get its value rather than a dict.
     """
 
     tools: ToolChoice | Iterable[ToolChoice] | None
     actor: Actor | None
     deps: Any
     cancel: Cancellation | None
+    output: Any
 
 
 class RunSettings(ResumeSettings, total=False):
@@ -146,6 +152,7 @@ class Assembly:
         provider, known = self.describe(settings.get("model"))
         tools, actor = settings.get("tools"), settings.get("actor") or self.actor
         toolbox = self.toolbox(tools, actor, known.max_tools)
+        answering = _answering(settings.get("output"), known, toolbox)
         state = RunState(
             run_id=settings.get("run_id") or uuid.uuid4().hex,
             model=f"{provider.name}:{known.name}",
@@ -154,10 +161,12 @@ class Assembly:
             allowed=None if tools is None else toolbox.offered,
             options=settings.get("options") or self.options,
             limits=_fitting(settings.get("limits") or self.limits, known),
+            output=None if answering is None else answering.output.schema,
         )
         desk = self._desk(state, toolbox, provider=provider, actor=actor, **_extras(settings))
         flow = dry_run if settings.get("dry_run") else tool_loop
-        return Setting(flow(state, self._plan(state, known, toolbox, streamed=streamed), desk.invocations), desk)
+        plan = self._plan(state, known, toolbox, answering, streamed=streamed)
+        return Setting(flow(state, plan, desk.invocations), desk)
 
     def again(self, suspended: Suspended | RunState, verdicts: Verdicts, **settings: Unpack[ResumeSettings]) -> Setting:
         """Return a suspended run with what a person said, its tools checked anew."""
@@ -174,7 +183,9 @@ class Assembly:
             remedy = "Pass tools=[...] when you resume, as you did when the run began."
             raise UnknownNameError("tool", error.name, known=self.tools(), remedy=remedy) from error
         desk = self._desk(state, toolbox, provider=provider, actor=actor, **_extras(settings))
-        return Setting(tool_loop(state, self._plan(state, known, toolbox, streamed=False), desk.invocations), desk)
+        answering = _answering(settings.get("output") or state.output, known, toolbox)
+        plan = self._plan(state, known, toolbox, answering, streamed=False)
+        return Setting(tool_loop(state, plan, desk.invocations), desk)
 
     def single_completion(
         self,
@@ -223,11 +234,20 @@ class Assembly:
             raise UnknownNameError("tool", name, known=self.own_tools)
         return self.host.tool(name).wire_name
 
-    def _plan(self, state: RunState, known: Model, toolbox: Toolbox, *, streamed: bool) -> Plan:
+    def _plan(
+        self, state: RunState, known: Model, toolbox: Toolbox, answering: Answering | None, *, streamed: bool
+    ) -> Plan:
         window = None
         if known.context is not None:
             window = Window.of(known.context, max_tokens=state.options.max_tokens, max_output=known.max_output)
-        return Plan(toolbox=toolbox, completer=self.completer, window=window, model=known.name, stream=streamed)
+        return Plan(
+            toolbox=toolbox,
+            completer=self.completer,
+            window=window,
+            model=known.name,
+            stream=streamed,
+            answering=answering,
+        )
 
     def _desk(
         self,
@@ -265,6 +285,13 @@ class Assembly:
                 "secret", alias, known=self.secrets, remedy="Pass it to the Runtime as secrets={...}."
             )
         return self.secrets[alias].reveal()
+
+
+def _answering(kind: Any, model: Model, toolbox: Toolbox) -> Answering | None:
+    if kind is None:
+        return None
+    native = model.structured_output == "native" or (model.structured_output == "alone" and not toolbox.offered)
+    return Answering.by(output_of(kind), native=native, taken=toolbox.offered)
 
 
 def _extras(settings: ResumeSettings) -> dict[str, Any]:

@@ -151,7 +151,7 @@ class Runtime:
         Args:
             suspended: What the run returned, or its state, from this process or another.
             verdicts: What a person said to the calls, by index in the turn; one answer for all if it is a bool.
-            **settings: `tools`, `actor`, `deps` and `cancel` as for `stream`; tools are checked anew.
+            **settings: `tools`, `actor`, `deps`, `cancel` and `output` as for `stream`; tools are checked anew.
         """
         setting = self._assembly.again(suspended, verdicts, **settings)
         return drained(events(setting.flow, self._performer(setting.desk)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
 import json
 from typing import Any, TypedDict
@@ -16,8 +17,12 @@ from nr_llm import (
     MalformedJsonError,
     Options,
     Plan,
+    RunResult,
     RunState,
+    Runtime,
+    Suspended,
     TerminationReason,
+    TextDelta,
     Tool,
     Toolbox,
     ToolCall,
@@ -30,7 +35,7 @@ from nr_llm._schema import ArgumentsError
 from nr_llm.conversation import check_pairs
 from nr_llm.outputs import Output
 from nr_llm.responses import FinishReason
-from nr_llm.testing import calling
+from nr_llm.testing import ScriptedProvider, calling
 
 from tests.core.flows import Driven, state, text
 
@@ -319,3 +324,75 @@ def test_a_form_of_one_s_own() -> None:
     own = Output(schema={"type": "object"}, structure=sorted)
 
     assert output_of(own).read('{"b": 1, "a": 2}') == ["a", "b"]
+
+
+class TestRuntime:
+    @pytest.mark.parametrize("known", ["native", "alone", "none", None])
+    @pytest.mark.parametrize("tools", [(), (look,)], ids=["alone", "with-tools"])
+    def test_the_way_is_the_model_s(self, known: Any, tools: tuple[Tool, ...]) -> None:
+        """Natively where its service can, by a forced tool otherwise; with tools and without."""
+        native = known == "native" or (known == "alone" and not tools)
+        provider = ScriptedProvider(text(GOOD) if native else answer(GOOD), structured_output=known)
+        with Runtime(providers=[provider], model="scripted:m", tools=tools) as runtime:
+            result = runtime.run("?", output=Invoice, tools=list(tools))
+
+        assert isinstance(result, RunResult)
+        assert result.output == Invoice("7", 9.5)
+        assert (provider.requests[0].options.response_schema is not None) is native
+
+    def test_both_colours_and_the_stream(self) -> None:
+        """Deltas come as ever; the value is the outcome's."""
+        provider = ScriptedProvider(text(GOOD), structured_output="native")
+        with Runtime(providers=[provider], model="scripted:m") as runtime:
+            later = asyncio.run(runtime.arun("?", output=Invoice))
+            with runtime.stream("?", output=Invoice) as stream:
+                shown = "".join(event.text for event in stream if isinstance(event, TextDelta))
+                outcome = stream.outcome
+
+        assert isinstance(later, RunResult)
+        assert isinstance(outcome, RunResult)
+        assert later.output == outcome.output == Invoice("7", 9.5)
+        assert shown == GOOD
+
+    def test_a_resumed_run_keeps_its_form(self) -> None:
+        """As JSON in the state; the class, passed again, gives its value."""
+
+        @tool(effect="write")
+        def send() -> str:
+            """Send."""
+            return "sent"
+
+        replies = [calling(("send", {})), answer(GOOD)]
+        with Runtime(providers=[ScriptedProvider(*replies)], model="scripted:m", tools=[send]) as runtime:
+            held = runtime.run("?", output=Invoice, tools=[send])
+            assert isinstance(held, Suspended)
+            kept = RunState.from_json(json.loads(json.dumps(held.state.to_json())))
+            plain = runtime.resume(kept, verdicts=True)
+            runtime.provider("scripted").script(answer(GOOD))  # type: ignore[attr-defined, union-attr]
+            typed = runtime.resume(kept, verdicts=True, output=Invoice)
+
+        assert isinstance(plain, RunResult)
+        assert isinstance(typed, RunResult)
+        assert plain.output == {"number": "7", "total": 9.5}
+        assert typed.output == Invoice("7", 9.5)
+
+    def test_a_failed_answer_carries_the_run(self) -> None:
+        """The error has the state, valid as ever."""
+        provider = ScriptedProvider(text(BAD), structured_output="native")
+        with (
+            Runtime(providers=[provider], model="scripted:m") as runtime,
+            pytest.raises(InvalidOutputError) as caught,
+        ):
+            runtime.run("?", output=Invoice)
+
+        assert caught.value.state is not None
+        assert caught.value.state.reason is TerminationReason.FAILED
+        assert len(provider.requests) == 2
+
+    def test_no_form_no_value(self) -> None:
+        """Any text is an answer then."""
+        with Runtime(providers=[ScriptedProvider(text(GOOD))], model="scripted:m") as runtime:
+            result = runtime.run("?")
+
+        assert isinstance(result, RunResult)
+        assert result.output is None

@@ -24,7 +24,8 @@ def tool_calls(parts: Sequence[CallParts], request: CompletionRequest, *, cut: b
     """
     Make calls of their parts, in the terms of the request.
 
-    Names become those on offer, and nulls that only a strict schema asked for are left out.  An id that is missing or taken becomes ``call_<index>``, so that the same reply always gives the same calls.
+    Names become those on offer, and nulls that only a strict schema asked for are left out.  An id that is missing
+    or taken becomes ``call_<index>``, so that the same reply always gives the same calls.
 
     Args:
         parts: (id, name, arguments) of each call; arguments are an object, or JSON text, or None.

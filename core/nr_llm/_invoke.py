@@ -115,6 +115,8 @@ def _await_here(awaitable: Awaitable[Any], job: Job) -> Any:
         loop, task = asyncio.get_running_loop(), asyncio.current_task()
         assert task is not None
         job.give_up = lambda: loop.call_soon_threadsafe(task.cancel)
+        if job.cancelled.cancelled:  # given up before there was a task to cancel
+            task.cancel()
         return await awaitable
 
     return asyncio.run(main())

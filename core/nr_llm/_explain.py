@@ -1,8 +1,8 @@
 """
 Turn what an HTTP client raises into errors that name the address and say what to check.
 
-Exceptions are told by the names of their classes, so that httpx, its successor httpx2 and clients shaped like
-them are all understood without importing any.
+Exceptions are told by the names of their classes, so that httpcore, httpx, its successor httpx2 and clients shaped
+like them are all understood without importing any.
 """
 
 from __future__ import annotations
@@ -19,6 +19,9 @@ from nr_llm.errors import (
     TransportError,
 )
 from nr_llm.providers import TransportOptions
+
+_FAILURES = {"RequestError", "TimeoutException", "NetworkError", "ProtocolError", "ProxyError"}
+"""Roots of what goes wrong on the way: the first is httpx's, the others are httpcore's."""
 
 
 @contextmanager
@@ -43,7 +46,7 @@ def explained(place: Target, options: TransportOptions, *, reading: bool = False
         if "LocalProtocolError" in names or isinstance(error, UnicodeEncodeError):
             raise _bad_header(place) from None  # the cause quotes the header, which may be a key
         instead = _instead(names, error, place)
-        if instead is None and "RequestError" in names:
+        if instead is None and names & _FAILURES:
             why, retryable = _why(names, error, place, options)
             broken = (StreamInterruptedError if reading else TransportError)(why, retryable=retryable)
             broken.url = place.shown

@@ -3,8 +3,9 @@ Send requests over HTTP, in both colours: the one module that knows an HTTP clie
 
 Codecs make and read bytes; here they travel.  The client library is imported at the first request, a TLS context
 is made at the first ``https:`` one, and connections live as long as the transport.  Requests go straight to
-httpx's connection pools (`httpx.HTTPTransport`): its `Client` adds cookies, redirects and merged defaults, a third
-of the cost of a call, none of which a model service needs.  A client of one's own is used as it is.
+httpcore's connection pools, on which httpx is built: what httpx adds is half of the cost of a call, and cookies,
+redirects and merged defaults are nothing that a model service needs.  It still reads addresses and compressed
+replies.  A client of one's own is used as it is.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import threading
 import weakref
 from collections.abc import AsyncIterable, Coroutine, Iterable, Mapping
 from functools import lru_cache
+from importlib import import_module
 from inspect import isawaitable
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +27,7 @@ from nr_llm.providers import HttpReply, HttpRequest, TransportOptions
 if TYPE_CHECKING:
     import asyncio
 
-    import httpx
+    import httpcore
 
 CONNECTIONS = 1000
 """Connections a pool may open and keep; httpx's own 100 and 20 make bursts wait and reconnect."""
@@ -49,7 +51,7 @@ class HttpTransport:
     def __init__(self, options: TransportOptions | None = None, *, client: Any = None) -> None:
         self._options = options or TransportOptions()
         self._client = client
-        self._pools: dict[str, httpx.HTTPTransport] = {}
+        self._pools: dict[str, httpcore.ConnectionPool] = {}
         self._lock = threading.Lock()
 
     def send(self, request: HttpRequest) -> HttpReply:
@@ -66,10 +68,11 @@ class HttpTransport:
         with explained(place, self._options):
             response = self._open(request, place)
             try:
-                body = gathered(self._pieces(response))
+                headers = _headers(response)
+                body = gathered(self._pieces(response, headers))
             finally:
                 response.close()
-            return HttpReply(response.status_code, _headers(response), body)
+            return HttpReply(_status(response), headers, body)
 
     def stream(self, request: HttpRequest) -> HttpStream:
         """
@@ -83,8 +86,9 @@ class HttpTransport:
         place = target(request.url)
         with explained(place, self._options):
             response = self._open(request, place)
-            headers, pieces = _headers(response), self._pieces(response)
-            return HttpStream(response.status_code, headers, response, pieces, place, self._options)
+            headers = _headers(response)
+            pieces = self._pieces(response, headers)
+            return HttpStream(_status(response), headers, response, pieces, place, self._options)
 
     def close(self) -> None:
         """Close all connections; the transport may be used again and opens new ones."""
@@ -99,9 +103,11 @@ class HttpTransport:
         built = _client_request(self._client, request, place, self._options)
         return self._client.send(built, stream=True, follow_redirects=False)
 
-    def _pieces(self, response: Any) -> Iterable[bytes]:
-        if self._client is None and _is_plain(response):
-            return response.stream  # type: ignore[no-any-return]
+    def _pieces(self, response: Any, headers: Mapping[str, str]) -> Iterable[bytes]:
+        if self._client is None:
+            if headers.get("content-encoding", "identity") == "identity":
+                return response.stream  # type: ignore[no-any-return]
+            response = _inflating(response)
         return response.iter_bytes()  # type: ignore[no-any-return]
 
     def _signed(self, request: HttpRequest) -> HttpRequest:
@@ -112,13 +118,11 @@ class HttpTransport:
             signed.close()
         return _checked(signed)
 
-    def _pool(self, place: Target) -> httpx.HTTPTransport:
+    def _pool(self, place: Target) -> httpcore.ConnectionPool:
         pool = self._pools.get(place.origin)
         if pool is None:
-            import httpx
-
             with self._lock:
-                pool = self._pools.get(place.origin) or httpx.HTTPTransport(**_way(place, self._options))
+                pool = self._pools.get(place.origin) or _new_pool(place, self._options)
                 self._pools[place.origin] = pool
         return pool
 
@@ -137,7 +141,7 @@ class AsyncHttpTransport:
     def __init__(self, options: TransportOptions | None = None, *, client: Any = None) -> None:
         self._options = options or TransportOptions()
         self._client = client
-        self._loops: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, dict[str, httpx.AsyncHTTPTransport]]
+        self._loops: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, dict[str, httpcore.AsyncConnectionPool]]
         self._loops = weakref.WeakKeyDictionary()
         self._lock = threading.Lock()
 
@@ -155,10 +159,11 @@ class AsyncHttpTransport:
         with explained(place, self._options):
             response = await self._open(request, place)
             try:
-                body = await agathered(self._pieces(response))
+                headers = _headers(response)
+                body = await agathered(self._pieces(response, headers))
             finally:
                 await response.aclose()
-            return HttpReply(response.status_code, _headers(response), body)
+            return HttpReply(_status(response), headers, body)
 
     async def stream(self, request: HttpRequest) -> AsyncHttpStream:
         """
@@ -172,8 +177,9 @@ class AsyncHttpTransport:
         place = target(request.url)
         with explained(place, self._options):
             response = await self._open(request, place)
-            headers, pieces = _headers(response), self._pieces(response)
-            return AsyncHttpStream(response.status_code, headers, response, pieces, place, self._options)
+            headers = _headers(response)
+            pieces = self._pieces(response, headers)
+            return AsyncHttpStream(_status(response), headers, response, pieces, place, self._options)
 
     async def aclose(self) -> None:
         """Close the connections of the running loop; the transport may be used again and opens new ones."""
@@ -188,9 +194,11 @@ class AsyncHttpTransport:
         built = _client_request(self._client, request, place, self._options)
         return await self._client.send(built, stream=True, follow_redirects=False)
 
-    def _pieces(self, response: Any) -> AsyncIterable[bytes]:
-        if self._client is None and _is_plain(response):
-            return response.stream  # type: ignore[no-any-return]
+    def _pieces(self, response: Any, headers: Mapping[str, str]) -> AsyncIterable[bytes]:
+        if self._client is None:
+            if headers.get("content-encoding", "identity") == "identity":
+                return response.stream  # type: ignore[no-any-return]
+            response = _inflating(response)
         return response.aiter_bytes()  # type: ignore[no-any-return]
 
     async def _signed(self, request: HttpRequest) -> HttpRequest:
@@ -199,7 +207,7 @@ class AsyncHttpTransport:
         signed = self._options.auth(request)
         return _checked(await signed if isawaitable(signed) else signed)
 
-    def _pool(self, place: Target) -> httpx.AsyncHTTPTransport:
+    def _pool(self, place: Target) -> httpcore.AsyncConnectionPool:
         import asyncio
 
         pools = self._loops.get(asyncio.get_running_loop())
@@ -207,12 +215,12 @@ class AsyncHttpTransport:
             pools = self._begin(asyncio.get_running_loop())
         pool = pools.get(place.origin)
         if pool is None:
-            import httpx
+            from nr_llm._link import Links
 
-            pool = pools[place.origin] = httpx.AsyncHTTPTransport(**_way(place, self._options))
+            pool = pools[place.origin] = _new_pool(place, self._options, "Async", network_backend=Links())
         return pool
 
-    def _begin(self, loop: asyncio.AbstractEventLoop) -> dict[str, httpx.AsyncHTTPTransport]:
+    def _begin(self, loop: asyncio.AbstractEventLoop) -> dict[str, httpcore.AsyncConnectionPool]:
         """Give `loop` pools of its own, and let go of loops that ended: their connections hold on to them."""
         with self._lock:
             for ended in [old for old in self._loops if old.is_closed()]:
@@ -240,23 +248,36 @@ def _wire_headers(request: HttpRequest, place: Target) -> list[tuple[str, str]]:
     return headers
 
 
-def _own_request(request: HttpRequest, place: Target, options: TransportOptions) -> httpx.Request:
-    import httpx
+def _own_request(request: HttpRequest, place: Target, options: TransportOptions) -> httpcore.Request:
+    import httpcore
 
-    return httpx.Request(
+    host, address = _address(place.url)
+    headers = [(b"host", host)]
+    headers += [(name.encode("ascii"), value.encode("ascii")) for name, value in _wire_headers(request, place)]
+    headers.append((b"content-length", b"%d" % len(request.body)))
+    return httpcore.Request(
         request.method,
-        _url(place.url),
-        headers=_wire_headers(request, place),
+        address,
+        headers=headers,
         content=request.body,
         extensions={"timeout": _named_limits(options.connect_seconds, options.read_seconds)},
     )
 
 
 @lru_cache(maxsize=64)
-def _url(url: str) -> httpx.URL:
+def _address(url: str) -> tuple[bytes, httpcore.URL]:
+    """Return the `Host` header and the address, percent-encoded and the host in its form for the wire."""
     import httpx
 
-    return httpx.URL(url)
+    parsed = httpx.URL(url)
+    _ = parsed.host  # refuses what has no form in the domain name system
+    return parsed.netloc, _core_url(parsed)
+
+
+def _core_url(url: Any) -> httpcore.URL:
+    import httpcore
+
+    return httpcore.URL(scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path)
 
 
 @lru_cache(maxsize=64)
@@ -276,32 +297,52 @@ def _client_request(client: Any, request: HttpRequest, place: Target, options: T
     return client.build_request(request.method, place.url, headers=headers, content=request.body, **own)
 
 
-def _way(place: Target, options: TransportOptions) -> dict[str, Any]:
-    """Return how to open a pool for `place`."""
-    import httpx
+def _new_pool(place: Target, options: TransportOptions, colour: str = "", **settings: Any) -> Any:
+    """
+    Open a pool of connections to `place`.
 
-    proxy = proxy_for(place)
-    trust = tls_context(options.ca_file, options.client_certificate) if place.secure else no_trust()
-    way: dict[str, Any] = {
-        "verify": trust,
-        "limits": httpx.Limits(
-            max_connections=CONNECTIONS, max_keepalive_connections=CONNECTIONS, keepalive_expiry=KEEP_SECONDS
-        ),
+    Args:
+        place: Where to.
+        options: The certificates.
+        colour: Prefix of the names of httpcore's classes: ``Async``, or nothing.
+        **settings: Further arguments of the class.
+    """
+    import httpcore
+
+    proxy = proxy_for(place, options.proxy)
+    settings |= {
+        "ssl_context": tls_context(options.ca_file, options.client_certificate) if place.secure else no_trust(),
+        "max_connections": CONNECTIONS,
+        "max_keepalive_connections": CONNECTIONS,
+        "keepalive_expiry": KEEP_SECONDS,
     }
     if proxy is None:
-        return way
-    proxy_trust = tls_context(options.ca_file, None) if proxy.startswith("https:") else None
-    return way | {"proxy": httpx.Proxy(proxy, ssl_context=proxy_trust)}
+        return getattr(httpcore, f"{colour}ConnectionPool")(**settings)
+    import httpx
+
+    way = httpx.Proxy(proxy)
+    settings |= {"proxy_url": _core_url(way.url), "proxy_auth": way.raw_auth}
+    if way.url.scheme.startswith("socks"):
+        import_module("socksio")  # said here what httpcore would say in an exception of no class of its own
+        return getattr(httpcore, f"{colour}SOCKSProxy")(**settings)
+    trust = tls_context(options.ca_file, None) if way.url.scheme == "https" else None
+    return getattr(httpcore, f"{colour}HTTPProxy")(proxy_ssl_context=trust, **settings)
 
 
-def _is_plain(response: Any) -> bool:
-    encoding: str = response.headers.get("content-encoding", "identity")
-    return encoding == "identity"
+def _inflating(response: Any) -> Any:
+    import httpx
+
+    return httpx.Response(200, headers=response.headers, content=response.stream)
+
+
+def _status(response: Any) -> int:
+    status: int = response.status_code if hasattr(response, "status_code") else response.status
+    return status
 
 
 def _headers(response: Any) -> dict[str, str]:
     headers: dict[str, str] = {}
-    for raw_name, raw_value in response.headers.raw:
+    for raw_name, raw_value in getattr(response.headers, "raw", response.headers):
         name, value = raw_name.decode("latin-1").lower(), raw_value.decode("latin-1")
         headers[name] = f"{headers[name]}, {value}" if name in headers else value
     return headers

@@ -1,0 +1,183 @@
+"""
+Carry the bytes of asynchronous requests on asyncio itself.
+
+httpcore lets its caller bring the network.  Its own way is anyio, whose cancel scopes and checkpoints cost more
+than a third of a request, and which runs need for nothing: they live in asyncio's loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import select
+from collections.abc import Iterable
+from typing import Any, Self
+
+import httpcore
+
+MOST_UNREAD = 256 * 1024
+"""Bytes taken in ahead of a reader; then the sender has to wait."""
+
+HEAD_START = 0.25
+"""Seconds an address of a host has before the next one is tried beside it (RFC 8305)."""
+
+NO_LIMIT = 24 * 3600.0
+"""Seconds; stands for none where asyncio would set a limit of its own."""
+
+
+class Link(asyncio.Protocol, httpcore.AsyncNetworkStream):
+    """One connection; read by one task and written by one at a time, as HTTP/1.1 does."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._transport: Any = None
+        self._unread = bytearray()
+        self._ended = False
+        self._error: Exception | None = None
+        self._held = False
+        self._waiter: asyncio.Future[None] | None = None
+
+    # -- what the event loop tells ------------------------------------------------------------------------------
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Take the transport."""
+        self._transport = transport
+
+    def data_received(self, data: bytes) -> None:
+        """Keep what came, and hold the sender back when nobody reads it."""
+        self._unread += data
+        if len(self._unread) > MOST_UNREAD:
+            self._transport.pause_reading()
+        self._wake()
+
+    def eof_received(self) -> None:
+        """Note that nothing follows; the transport closes itself."""
+        self._ended = True
+        self._wake()
+
+    def connection_lost(self, error: Exception | None) -> None:
+        """Note that the connection is gone."""
+        self._ended, self._error, self._held = True, error, False
+        self._wake()
+
+    def pause_writing(self) -> None:
+        """Note that the other side takes no more for now."""
+        self._held = True
+
+    def resume_writing(self) -> None:
+        """Note that it does again."""
+        self._held = False
+        self._wake()
+
+    # -- what httpcore asks for ---------------------------------------------------------------------------------
+
+    async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:  # noqa: ASYNC109  # httpcore's form
+        """Return what has come, waiting for the first byte; nothing at the end."""
+        while not self._unread and not self._ended:
+            await self._woken(timeout, httpcore.ReadTimeout)
+        if self._error is not None and not self._unread:
+            raise httpcore.ReadError(str(self._error)) from self._error
+        data = bytes(self._unread[:max_bytes])
+        del self._unread[:max_bytes]
+        if not self._ended and not self._transport.is_reading():
+            self._transport.resume_reading()
+        return data
+
+    async def write(self, buffer: bytes, timeout: float | None = None) -> None:  # noqa: ASYNC109  # httpcore's form
+        """Send `buffer`, and wait while the other side takes no more."""
+        if not self._ended:
+            self._transport.write(buffer)
+        while self._held:
+            await self._woken(timeout, httpcore.WriteTimeout)
+        if self._ended:
+            raise httpcore.WriteError("the connection was closed") from self._error
+
+    async def aclose(self) -> None:
+        """End the connection; nothing of a request is under way."""
+        self._transport.abort()
+        await asyncio.sleep(0)  # the loop closes the socket in its next turn
+
+    async def start_tls(
+        self,
+        ssl_context: Any,
+        server_hostname: str | None = None,
+        timeout: float | None = None,  # noqa: ASYNC109  # httpcore's form
+    ) -> Self:
+        """Go on in TLS."""
+        try:
+            async with asyncio.timeout(timeout):
+                self._transport = await self._loop.start_tls(
+                    self._transport,
+                    self,
+                    ssl_context,
+                    server_hostname=server_hostname,
+                    ssl_handshake_timeout=NO_LIMIT,
+                )
+        except TimeoutError as error:
+            raise httpcore.ConnectTimeout from error
+        except OSError as error:  # ssl.SSLError is one
+            raise httpcore.ConnectError(str(error)) from error
+        return self
+
+    def get_extra_info(self, info: str) -> Any:
+        """Return what httpcore wants to know: the TLS object, and whether an idle connection is of no more use."""
+        if info == "is_readable":
+            return bool(self._unread) or self._ended or _has_news(self._transport.get_extra_info("socket"))
+        return self._transport.get_extra_info(info)
+
+    # -- waiting ------------------------------------------------------------------------------------------------
+
+    def _wake(self) -> None:
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
+
+    async def _woken(self, seconds: float | None, late: type[Exception]) -> None:
+        """
+        Wait until something happened.
+
+        Raises:
+            Exception: `late`, when `seconds` have passed.
+        """
+        self._waiter = waiter = self._loop.create_future()
+        timer = self._loop.call_later(NO_LIMIT if seconds is None else seconds, _give_up, waiter, late)
+        try:
+            await waiter
+        finally:
+            timer.cancel()
+            self._waiter = None
+
+
+class Links(httpcore.AsyncNetworkBackend):
+    """Opens connections."""
+
+    async def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,  # noqa: ASYNC109  # httpcore's form
+        local_address: str | None = None,  # noqa: ARG002  # our pools do not have it
+        socket_options: Iterable[Any] | None = None,  # noqa: ARG002  # nor this
+    ) -> Link:
+        """Connect to `host`."""
+        loop = asyncio.get_running_loop()
+        # Other implementations of the loop do not know the setting.
+        more: dict[str, Any] = {"happy_eyeballs_delay": HEAD_START} if isinstance(loop, asyncio.BaseEventLoop) else {}
+        try:
+            async with asyncio.timeout(timeout):
+                _, link = await loop.create_connection(Link, host, port, **more)
+        except TimeoutError as error:
+            raise httpcore.ConnectTimeout from error
+        except OSError as error:
+            raise httpcore.ConnectError(str(error)) from error
+        return link
+
+
+def _give_up(waiter: asyncio.Future[None], late: type[Exception]) -> None:
+    if not waiter.done():
+        waiter.set_exception(late())
+
+
+def _has_news(sock: Any) -> bool:
+    """Whether the loop has not yet seen what came: a closed connection, while something else kept it busy."""
+    news = select.poll()
+    news.register(sock.fileno(), select.POLLIN)
+    return bool(news.poll(0))

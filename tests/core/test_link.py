@@ -1,0 +1,233 @@
+"""Connections of asynchronous requests: what the network can do to them, and what httpcore then hears."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import sys
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from types import ModuleType
+from typing import Any
+
+import httpcore
+import pytest
+from nr_llm import _link
+from nr_llm._link import Link, Links
+from nr_llm.errors import ConfigurationError, TransportError
+from nr_llm.http import AsyncHttpTransport, HttpTransport
+from nr_llm.providers import HttpRequest
+
+Peer = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+
+
+@asynccontextmanager
+async def linked() -> AsyncIterator[tuple[Link, Peer]]:
+    """Yield both ends of a connection."""
+    peers: asyncio.Queue[Peer] = asyncio.Queue()
+
+    async def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await peers.put((reader, writer))
+
+    server = await asyncio.start_server(accept, "127.0.0.1", 0)
+    async with server:
+        link = await Links().connect_tcp("127.0.0.1", server.sockets[0].getsockname()[1], timeout=10)
+        peer = await peers.get()
+        yield link, peer
+        await link.aclose()
+        peer[1].transport.abort()
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    """Wait until something becomes true, which it must."""
+    while not condition():  # noqa: ASYNC110  # what is watched is a state, no event
+        await asyncio.sleep(0.001)
+
+
+async def read(link: Link, size: int) -> bytes:
+    """Read exactly `size` bytes."""
+    data = b""
+    while len(data) < size:
+        data += await link.read(65536, 10)
+    return data
+
+
+def in_loop(test: Callable[[], Awaitable[None]]) -> Callable[[], None]:
+    """Run an asynchronous test."""
+
+    def run() -> None:
+        asyncio.run(test())  # type: ignore[arg-type]
+
+    run.__name__, run.__doc__ = test.__name__, test.__doc__
+    return run
+
+
+@in_loop
+async def test_bytes_are_read_in_portions() -> None:
+    """No more than asked for, nothing lost, and an empty read at the end."""
+    async with linked() as (link, (_, peer)):
+        peer.write(b"abcdef")
+        peer.write_eof()
+        await until(lambda: link._ended)
+
+        assert [await link.read(4, 10), await link.read(4, 10), await link.read(4, None)] == [b"abcd", b"ef", b""]
+
+
+@in_loop
+async def test_a_sender_nobody_reads_is_held_back() -> None:
+    """What was taken in stays bounded, and reading lets the rest come."""
+    size = 8 * 1024 * 1024
+    async with linked() as (link, (_, peer)):
+        peer.write(b"x" * size)
+        await until(lambda: not link._transport.is_reading())
+        unread = len(link._unread)
+
+        assert unread < _link.MOST_UNREAD + 1024 * 1024
+        assert len(await read(link, size)) == size
+
+
+@in_loop
+async def test_a_writer_waits_for_the_other_side() -> None:
+    """A body larger than the buffers is sent as fast as it is taken."""
+    body = b"x" * 16 * 1024 * 1024
+    async with linked() as (link, (reader, _)):
+        writing = asyncio.create_task(link.write(body, 10))
+        await until(lambda: link._held)
+        assert not writing.done()
+        received = await reader.readexactly(len(body))
+        await writing
+
+        assert received == body
+
+
+@in_loop
+async def test_a_body_nobody_takes_times_out() -> None:
+    """The limit of writing holds."""
+    async with linked() as (link, _):
+        with pytest.raises(httpcore.WriteTimeout):
+            await link.write(b"x" * 16 * 1024 * 1024, 0.01)
+
+
+@in_loop
+async def test_silence_times_out_and_the_connection_still_works() -> None:
+    """The limit of reading holds for each wait."""
+    async with linked() as (link, (_, peer)):
+        with pytest.raises(httpcore.ReadTimeout):
+            await link.read(10, 0.01)
+        peer.write(b"late")
+
+        assert await link.read(10, 10) == b"late"
+
+
+@in_loop
+async def test_a_cancelled_reader_leaves_no_timer_that_fails() -> None:
+    """A wait that ended otherwise is not given up again."""
+    async with linked() as (link, _):
+        waiter = asyncio.get_running_loop().create_future()
+        waiter.cancel()
+        _link._give_up(waiter, httpcore.ReadTimeout)
+        reading = asyncio.create_task(link.read(10, 10))
+        await until(lambda: link._waiter is not None)
+        link._wake()
+        link._wake()  # both before the reader goes on
+        link._unread += b"x"
+
+        assert await reading == b"x"
+
+
+@in_loop
+async def test_a_broken_connection_gives_what_came_and_then_an_error() -> None:
+    """An answer sent before the reset is not lost."""
+    async with linked() as (link, (_, peer)):
+        link._unread += b"early"
+        link.connection_lost(ConnectionResetError("reset by peer"))
+
+        assert await link.read(10, 10) == b"early"
+        with pytest.raises(httpcore.ReadError, match="reset by peer"):
+            await link.read(10, 10)
+        with pytest.raises(httpcore.WriteError):
+            await link.write(b"x", 10)
+        peer.close()
+
+
+@in_loop
+async def test_an_idle_connection_knows_when_it_is_of_no_more_use() -> None:
+    """Closed by the other side, or holding bytes that belong to no request."""
+    async with linked() as (link, (_, peer)):
+        assert not link.get_extra_info("is_readable")
+        peer.write(b"HTTP/1.1 408 Request Timeout\r\n\r\n")
+        await until(lambda: bool(link._unread))
+        assert link.get_extra_info("is_readable")
+
+    async with linked() as (link, (_, peer)):
+        peer.close()
+        await until(lambda: link._ended)
+        assert link.get_extra_info("is_readable")
+        assert link.get_extra_info("ssl_object") is None
+
+
+@in_loop
+async def test_an_end_the_loop_has_not_seen_counts() -> None:
+    """While something keeps the loop busy, the socket itself is asked."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        link = await Links().connect_tcp("127.0.0.1", server.getsockname()[1], 10)
+        peer, _ = server.accept()
+        assert not link.get_extra_info("is_readable")
+        peer.close()
+        while not link.get_extra_info("is_readable"):
+            time.sleep(0.001)  # noqa: ASYNC251  # the loop is kept busy on purpose
+
+        assert not link._ended
+        await link.aclose()
+
+
+@in_loop
+async def test_a_handshake_that_gets_no_answer_times_out() -> None:
+    """The limit of connecting covers TLS."""
+    import ssl
+
+    async with linked() as (link, _):
+        with pytest.raises(httpcore.ConnectTimeout):
+            await link.start_tls(ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT), "localhost", 0.01)
+
+
+@in_loop
+async def test_a_connection_that_is_not_made_in_time_is_given_up() -> None:
+    """The limit of connecting holds; no time at all is never enough."""
+    with pytest.raises(httpcore.ConnectTimeout):
+        await Links().connect_tcp("127.0.0.1", 1, 0)
+
+
+@pytest.mark.parametrize("kind", [HttpTransport, AsyncHttpTransport])
+def test_a_socks_proxy_without_its_package_is_named(kind: type, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The error names the package that is missing."""
+    monkeypatch.setenv("HTTP_PROXY", "socks5://127.0.0.1:1")
+    monkeypatch.setitem(sys.modules, "socksio", None)
+
+    with pytest.raises(ConfigurationError, match="socksio"):
+        sent = kind().send(HttpRequest("POST", "http://api.test/v1", body=b"{}"))
+        asyncio.run(sent)
+
+
+@pytest.mark.parametrize(("kind", "colour"), [(HttpTransport, ""), (AsyncHttpTransport, "Async")])
+def test_a_socks_proxy_is_told_address_and_credentials(
+    kind: type, colour: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """User and password go to the proxy, not into its address."""
+    told: dict[str, Any] = {}
+
+    def make(**settings: Any) -> None:
+        told.update(settings)
+        raise httpcore.ConnectError("no")
+
+    monkeypatch.setenv("HTTP_PROXY", "socks5://ann:pw@127.0.0.1:1")
+    monkeypatch.setitem(sys.modules, "socksio", ModuleType("socksio"))
+    monkeypatch.setattr(httpcore, f"{colour}SOCKSProxy", make)
+
+    with pytest.raises(TransportError):
+        sent = kind().send(HttpRequest("POST", "http://api.test/v1", body=b"{}"))
+        asyncio.run(sent)
+
+    assert (told["proxy_url"].scheme, told["proxy_url"].host) == (b"socks5", b"127.0.0.1")
+    assert told["proxy_auth"] == (b"ann", b"pw")

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
+
+from nr_llm import Tool
 
 from tests.local_eval.scoring import EvalTool, LoopTask, closed, task
 
@@ -144,6 +147,12 @@ TOOLS = (
         "multiply", "Multiply two numbers.", closed("a", "b", a={"type": "number"}, b={"type": "number"}), _multiply
     ),
 )
+
+
+def tools(folder: Path) -> list[Tool]:
+    """Return the tools."""
+    return [Tool.from_schema(one.name, one.description, one.parameters, one.function) for one in TOOLS]
+
 
 R = re.compile
 TASKS = (

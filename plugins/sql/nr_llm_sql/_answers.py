@@ -7,15 +7,14 @@ from collections.abc import Sequence
 from nr_llm.artifacts import ToolArtifact
 from nr_llm.results import ToolResult
 
+from nr_llm_sql._catalogue import Field
 from nr_llm_sql._grid import Draw, Grid
-from nr_llm_sql._query import MOST_FILTERS, MOST_OFFSET
+from nr_llm_sql._query import MOST_FIELDS, MOST_FILTERS, MOST_OFFSET
 
 NO_TABLES = "No tables are permitted."
 NOT_PERMITTED = "This table is not permitted. Ask list_tables for the ones that are."
-NO_FIELDS = "There are no readable fields among the requested ones. Ask table_schema for the fields."
-FILTER_NOT_PERMITTED = (
-    "This filter is not permitted: name readable fields, each with one plain value. Ask table_schema for the fields."
-)
+NO_FIELDS = "There are no readable fields among the requested ones."
+FILTER_NOT_PERMITTED = "This filter is not permitted: name readable fields, each with one plain value."
 ORDER_NOT_PERMITTED = "This order is not permitted: name one readable field, with ' desc' behind it to descend."
 TOO_MANY_FILTERS = f"This filter is not permitted: use at most {MOST_FILTERS} fields."
 NO_ROWS = "No rows match, or they are not permitted."
@@ -29,6 +28,12 @@ def refusal(sentence: str) -> ToolResult:
     difference tells nothing.
     """
     return ToolResult.text(sentence)
+
+
+def with_fields(sentence: str, fields: Sequence[Field]) -> str:
+    """Return a refusal with the fields that may be named, which saves the question for them."""
+    names = ", ".join(field.name for field in fields[:MOST_FIELDS])
+    return f"{sentence} The readable fields are: {names}." if names else sentence
 
 
 def answer(heading: str, grid: Grid, *, draw: Draw, notes: Sequence[str], label: str) -> ToolResult:

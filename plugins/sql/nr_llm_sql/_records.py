@@ -39,11 +39,11 @@ def records(database: Session, name: str, page: Page, *, settings: SqlSettings) 
     where = conditions(page.filters, known)
     order = None if page.order is None else ordering(page.order, known)
     if not columns:
-        return answers.refusal(answers.NO_FIELDS)
+        return answers.refusal(answers.with_fields(answers.NO_FIELDS, opened.visible.fields))
     if where is None:
-        return answers.refusal(answers.FILTER_NOT_PERMITTED)
+        return answers.refusal(answers.with_fields(answers.FILTER_NOT_PERMITTED, opened.visible.fields))
     if order is None and page.order is not None:
-        return answers.refusal(answers.ORDER_NOT_PERMITTED)
+        return answers.refusal(answers.with_fields(answers.ORDER_NOT_PERMITTED, opened.visible.fields))
     select = Select(
         table=opened.table.source.name,
         columns=columns[:MOST_FIELDS],

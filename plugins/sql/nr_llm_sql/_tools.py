@@ -58,7 +58,7 @@ def _listing_tools(settings: SqlSettings, options: dict[str, Any]) -> tuple[Tool
     @tool(**options, examples=[{"table": "orders"}])
     def table_schema(context: ToolContext, table: str) -> ToolResult:
         """
-        Describe the fields of one table: type, whether it may be null, key, and what it refers to.
+        Describe the fields (columns) of one database table: type, whether it may be null, key, what it refers to.
 
         Args:
             context: The run.
@@ -82,7 +82,9 @@ def _reading_tool(settings: SqlSettings, options: dict[str, Any]) -> Tool:
         order: str | None = None,
     ) -> ToolResult:
         """
-        Read records of one table, by key ascending unless an order is given.
+        Read rows (records) of one database table: all of them, or those with given values in some fields.
+
+        They come by key ascending unless an order is given.
 
         Args:
             context: The run.

@@ -38,6 +38,8 @@ MAX_PATTERN: Final = 200
 READ_BYTES: Final = 40_000
 """Bytes of text one reading returns, so that its own note on what follows is never cut off by the run's bound."""
 
+_OTHERWISE: Final = "A shorter part of the name may find more; search_code looks inside files."
+
 Clock = Callable[[], float]
 
 
@@ -104,7 +106,7 @@ class FileTools:
 
     def find_files(self, context: ToolContext, pattern: str, path: str = ".", limit: int = 50) -> ToolResult:
         """
-        Find files by name in a folder and all folders below it.
+        Find files by their names in a folder and all folders below it; search_code finds what is written in them.
 
         Args:
             context: The call this is.
@@ -134,12 +136,12 @@ class FileTools:
             ("bytes", "path"),
             rows,
             label=f"Files matching {_quoted(pattern)}",
-            notes=scan.notes(),
+            notes=[*([] if total else [_OTHERWISE]), *scan.notes()],
         )
 
     def read_file(self, context: ToolContext, path: str, start_line: int = 1, lines: int = 200) -> ToolResult:
         """
-        Read a text file, whole or some of its lines, each with its line number. Credentials are masked.
+        Read what a text file says, whole or some of its lines, each with its line number. Credentials are masked.
 
         Args:
             context: The call this is.
@@ -172,7 +174,9 @@ class FileTools:
         limit: int = 30,
     ) -> ToolResult:
         """
-        Search the lines of text files for a text; shows file, line number and line. Upper and lower case differ.
+        Search inside files for a word or text: where it is mentioned, defined or used.
+
+        Shows file, line number and line. Upper and lower case differ.
 
         Args:
             context: The call this is.

@@ -39,10 +39,12 @@ class InterpreterTools:
 
     def list_packages(self, prefix: str = "") -> ToolResult:
         """
-        List the installed Python packages with their versions; the first line says how many there are.
+        List the installed Python packages with their versions, or look up one of them: is it installed, which version?
+
+        The first line says how many there are.
 
         Args:
-            prefix: Only packages whose name begins so, such as "pytest"; empty for all.
+            prefix: Name of one package, or how the names begin, such as "pytest"; left out for all.
         """
         wanted = _normal(prefix.strip()[:MAX_NAME])
         installed = self._installed()
@@ -62,7 +64,7 @@ class InterpreterTools:
         return found
 
     def get_python_info(self) -> ToolResult:
-        """Get version and implementation of the Python interpreter and the kind of machine it runs on."""
+        """Get the version of Python itself, not of a package, and the operating system and machine it runs on."""
         return ToolResult.text(
             f"Python {platform.python_version()} ({platform.python_implementation()}), "
             f"{sys.maxsize.bit_length() + 1}-bit, on {platform.system()} {platform.machine()}"

@@ -11,6 +11,9 @@ from nr_llm_sql import _answers as answers
 
 from tests.plugins.sql.databases import Make, cells, column, read
 
+FIELDS = "The readable fields are: id, name, city."
+"""What a refusal says of the table of customers; hidden fields are not among them."""
+
 
 class TestAnswer:
     def test_text_and_table(self, shop: Path) -> None:
@@ -90,7 +93,7 @@ class TestFields:
         """If nothing is left of what was asked for, a plain sentence says so."""
         result = read(shop, "customers", fields=fields)
 
-        assert (result.content, result.is_error, result.artifacts) == (answers.NO_FIELDS, False, ())
+        assert (result.content, result.is_error, result.artifacts) == (f"{answers.NO_FIELDS} {FIELDS}", False, ())
 
     @pytest.mark.parametrize("fields", [None, [], ["*"], ["name", "*"]])
     def test_everything(self, fields: list[str] | None, shop: Path) -> None:
@@ -136,7 +139,8 @@ class TestFilters:
         """An unknown or hidden field and a value that is no plain value: one sentence, no table, no error."""
         result = read(shop, "customers", filters=filters)
 
-        assert (result.content, result.is_error, result.artifacts) == (answers.FILTER_NOT_PERMITTED, False, ())
+        expected = f"{answers.FILTER_NOT_PERMITTED} {FIELDS}"
+        assert (result.content, result.is_error, result.artifacts) == (expected, False, ())
 
     def test_five_filters_pass(self, make: Make) -> None:
         """The most filters there may be."""
@@ -235,7 +239,8 @@ class TestOrder:
         """An order by something hidden would tell about it."""
         result = read(shop, "customers", order=order)
 
-        assert (result.content, result.is_error, result.artifacts) == (answers.ORDER_NOT_PERMITTED, False, ())
+        expected = f"{answers.ORDER_NOT_PERMITTED} {FIELDS}"
+        assert (result.content, result.is_error, result.artifacts) == (expected, False, ())
 
     def test_an_exact_name_comes_first(self, make: Make) -> None:
         """A column may be named like an order."""

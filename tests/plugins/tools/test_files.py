@@ -225,6 +225,16 @@ def test_an_empty_or_endless_pattern_is_refused(desk: Desk, pattern: str) -> Non
     assert desk.call("find_files", "a" * 200).startswith("0 files")
 
 
+def test_finding_nothing_names_other_ways(desk: Desk) -> None:
+    """A shorter part of the name, or a search inside the files."""
+    desk.write("notes.txt")
+
+    assert desk.call("find_files", "note_book").splitlines()[1:] == [
+        "A shorter part of the name may find more; search_code looks inside files."
+    ]
+    assert "search_code" not in desk.call("find_files", "note")
+
+
 def test_a_pattern_that_needs_a_large_program_is_refused(desk: Desk) -> None:
     """Alternatives multiply what follows them."""
     assert "too large" in desk.call("find_files", "{" + "," * 90 + "}" + "?" * 90)

@@ -32,6 +32,7 @@ class Task:
         prompt: The whole text.
         schema: What the answer is held to; None for free text.
         made: Calls that were made already and shall not be repeated.
+        said: What everybody has said so far: arguments that nobody thought of may be told by it.
     """
 
     __hash__ = None  # type: ignore[assignment]  # holds mappings
@@ -39,6 +40,7 @@ class Task:
     prompt: str
     schema: Schema | None
     made: tuple[ToolCall, ...] = ()
+    said: str = ""
 
 
 def task_of(request: CompletionRequest, *, without: Sequence[str] = (), results: int | None = None) -> Task:
@@ -57,7 +59,8 @@ def task_of(request: CompletionRequest, *, without: Sequence[str] = (), results:
     prompt = "".join((demonstration(), system, *_turns(request.messages), ASSISTANT))
     enough = results is not None and _found(request.messages) >= results
     allowed = tuple(tool for tool in tools if tool.name not in without and not enough)
-    return Task(prompt=prompt, schema=_schema(request, allowed), made=tuple(_made(request.messages)))
+    said = "\n".join(message.content for message in request.messages)
+    return Task(prompt=prompt, schema=_schema(request, allowed), made=tuple(_made(request.messages)), said=said)
 
 
 def _offered(request: CompletionRequest) -> tuple[ToolSpec, ...]:

@@ -24,7 +24,7 @@ from nr_llm.responses import Usage
 
 from nr_llm_local._errors import LocalModelError
 
-CONTEXT = 4096
+CONTEXT = 6144
 """Tokens of the window: what a processor can read in bearable time."""
 
 THREADS = 4

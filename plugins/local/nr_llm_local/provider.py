@@ -20,6 +20,7 @@ from nr_llm_local._conversation import Task, task_of
 from nr_llm_local._cpu import check_cpu
 from nr_llm_local._engine import CONTEXT, End, engine_for
 from nr_llm_local._errors import NotFetchedError
+from nr_llm_local._trimming import trimmed
 from nr_llm_local.catalogue import WEIGHTS, find
 from nr_llm_local.options import LocalOptions
 
@@ -95,7 +96,7 @@ class LocalProvider:
         spent = Usage()
         while True:
             task = task_of(request, without=without, results=find(request.model).results)
-            reply = yield from self._attempt(task, request, cancelled)
+            reply = _trimmed((yield from self._attempt(task, request, cancelled)), task, request)
             spent += reply.usage
             repeated = _repeated(reply, task)
             if repeated is None or repeated in without:
@@ -148,6 +149,16 @@ def _settings(request: CompletionRequest) -> dict[str, Any]:
         "presence_penalty": options.presence_penalty,
     }
     return {name: value for name, value in given.items() if value is not None} | dict(options.of(LocalOptions).raw)
+
+
+def _trimmed(reply: CompletionResponse, task: Task, request: CompletionRequest) -> CompletionResponse:
+    """Return the reply with the arguments that the request gives a reason for."""
+    schemas = {tool.name: tool.parameters for tool in request.tools}
+    calls = tuple(
+        attrs.evolve(call, arguments=trimmed(call.arguments, schemas.get(call.name, {}), said=task.said))
+        for call in reply.tool_calls or ()
+    )
+    return attrs.evolve(reply, tool_calls=calls) if calls else reply
 
 
 def _repeated(reply: CompletionResponse, task: Task) -> str | None:

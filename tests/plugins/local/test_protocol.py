@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from hypothesis import given
@@ -36,6 +36,7 @@ from nr_llm_local._conversation import task_of
 from nr_llm_local._engine import End
 from nr_llm_local._errors import NotFetchedError
 from nr_llm_local._prompt import plain, tool_line
+from nr_llm_local._trimming import trimmed
 from nr_llm_local.catalogue import SMALL
 from nr_llm_local.provider import LocalProvider
 
@@ -241,6 +242,41 @@ class TestConstraint:
         assert all(answer["additionalProperties"] is False for answer in choice_schema([PRICE])["anyOf"])  # type: ignore[union-attr,index,call-overload]
 
 
+class TestTrimming:
+    """Arguments a call is better off without."""
+
+    SCHEMA: ClassVar[dict[str, Any]] = {
+        "properties": {
+            "item": {"type": "string"},
+            "limit": {"type": "integer", "default": 50},
+            "exact": {"type": "boolean", "default": False},
+            "unit": {"enum": ["EUR", "USD"]},
+            "tags": {"type": "array"},
+        },
+        "required": ["item"],
+    }
+
+    @pytest.mark.parametrize(
+        ("said", "optional", "kept"),
+        [
+            ("A pen?", {"limit": 50}, {}),
+            ("A pen?", {"tags": [], "unit": None}, {}),
+            ("A pen?", {"limit": 1, "exact": True}, {}),
+            ("The first 3 pens?", {"limit": 3}, {"limit": 3}),
+            ("Two pens?", {"limit": 2}, {"limit": 2}),
+            ("Exactly a pen?", {"exact": True}, {"exact": True}),
+            ("A pen?", {"unit": "EUR"}, {"unit": "EUR"}),
+        ],
+    )
+    def test_optional_arguments(self, said: str, optional: dict[str, Any], kept: dict[str, Any]) -> None:
+        """Those that say nothing go, as do numbers and switches nobody mentioned; names and choices stay."""
+        assert {"item": "pen", **kept} == trimmed({"item": "pen", **optional}, self.SCHEMA, said=said)
+
+    def test_required_arguments(self) -> None:
+        """What a tool requires stays, whatever it is."""
+        assert {"item": "", "n": 7} == trimmed({"item": "", "n": 7}, {"required": ["item", "n"]}, said="")
+
+
 class FakeEngine:
     """Writes what a test says, a few characters at a time."""
 
@@ -299,6 +335,17 @@ class TestProvider:
         assert isinstance(reply, CompletionResponse)
         assert ("2 EUR", 2, Usage(20, 10)) == (reply.content, reply.attempts, reply.spent)
         assert ["reply"] == [a["properties"]["tool"]["const"] for a in engine.tasks[1]["schema"]["anyOf"]]
+
+    def test_a_call_is_trimmed(self, engine: FakeEngine) -> None:
+        """What nobody asked for is neither told nor run; a result counts as said."""
+        spec = ToolSpec("price", "", {"properties": {"item": {"type": "string"}, "limit": {"type": "integer"}}})
+        engine.answers = [wants("price", item="pen", limit=9), wants("price", item="cap", limit=2)]
+
+        first = list(LocalProvider().complete(request(tools=(spec,)), Cancellation()))
+        second = list(LocalProvider().complete(request(*after_a_result(), tools=(spec,)), Cancellation()))
+
+        assert ToolCallDelta("call-0", "price", '{"item":"pen"}') == first[0]
+        assert ToolCallDelta("call-0", "price", '{"item":"cap","limit":2}') == second[0]
 
     def test_settings(self, engine: FakeEngine) -> None:
         """What a caller sets reaches the engine; nothing set means no chance."""

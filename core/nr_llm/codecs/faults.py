@@ -41,7 +41,8 @@ CONTEXT = re.compile(
 FILTER = re.compile(r"content_filter|content_policy_violation|responsibleaipolicyviolation")
 KEY = re.compile(r"invalid_api_key|api_key_invalid|api key not valid|authentication_error|unauthori[sz]ed")
 NO_MODEL = re.compile(
-    r"model_not_found|deploymentnotfound|model.{0,200}(not found|does not exist)|unknown model|no such model"
+    r"model_not_found|deploymentnotfound|not_found_error\W+message\W+model:"
+    r"|model.{0,200}(not found|does not exist)|unknown model|no such model"
 )
 RATE = re.compile(r"rate.?limit|too many requests|quota|resource_exhausted")
 SPENT = re.compile(r"insufficient_quota|per[ _-]?day")

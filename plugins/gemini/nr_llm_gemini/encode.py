@@ -1,0 +1,141 @@
+"""Options, tools and system prompt to the body of a request, all but its contents."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Any
+
+from nr_llm.codecs.json import JSON, encode_bytes
+from nr_llm.codecs.notes import say_left_out
+from nr_llm.errors import InvalidRequestError
+from nr_llm.messages import Role
+from nr_llm.requests import CompletionRequest
+from nr_llm.specs import ToolSpec
+
+from nr_llm_gemini.contents import SIGNING, function_name
+from nr_llm_gemini.options import GeminiOptions
+from nr_llm_gemini.schemas import openapi_schema
+
+BUDGETS = {"none": 0, "minimal": 512, "low": 1_024, "medium": 8_192, "high": 24_576}
+"""Tokens of thinking for a `reasoning_effort`: https://ai.google.dev/gemini-api/docs/openai#thinking"""
+
+OLD = re.compile(r"gemini-1")
+"""Models that take schemas in the older form only."""
+
+OWN = frozenset({"contents"})
+"""Fields that the conversation decides; `GeminiOptions.raw` does not touch them."""
+
+_log = logging.getLogger("nr_llm")
+
+
+def head_of(request: CompletionRequest, own: GeminiOptions, provider: str) -> dict[str, JSON]:
+    """
+    Return the body without contents and tools.
+
+    Raises:
+        InvalidRequestError: `tool_choice` names a tool that is not offered, or the effort has no meaning here.
+    """
+    head: dict[str, JSON] = {}
+    texts = [message.content for message in request.messages if message.role is Role.SYSTEM and message.content]
+    if texts:
+        head["systemInstruction"] = {"parts": [{"text": text} for text in texts]}
+    if request.tools and (choice := _choice(request, provider)):
+        head["toolConfig"] = {"functionCallingConfig": choice}
+    if own.safety_settings:
+        head["safetySettings"] = [dict(setting) for setting in own.safety_settings]
+    if own.cached_content is not None:
+        head["cachedContent"] = own.cached_content
+    raw = {name: value for name, value in own.raw.items() if name not in OWN}
+    given = raw.pop("generationConfig", None)
+    config = _config(request, own, provider) | (given if isinstance(given, dict) else {})
+    return head | ({"generationConfig": config} if config else {}) | raw
+
+
+def encode_tools(tools: Sequence[ToolSpec], *, openapi: bool) -> bytes:
+    """
+    Return the tools as a JSON list of one entry, which holds all declarations.
+
+    Args:
+        tools: The tools.
+        openapi: Whether their schemas are sent in the older form.
+    """
+    return encode_bytes([{"functionDeclarations": [_tool(tool, openapi=openapi) for tool in tools]}])
+
+
+def wants_openapi(request: CompletionRequest, own: GeminiOptions) -> bool:
+    """Whether schemas are sent in the older form."""
+    return own.openapi_schemas or OLD.match(request.model) is not None
+
+
+def _tool(tool: ToolSpec, *, openapi: bool) -> dict[str, JSON]:
+    declared: dict[str, JSON] = {"name": function_name(tool.name), "description": tool.description}
+    if not tool.parameters.get("properties"):
+        return declared  # parameters without properties are refused by some models, and none are fine everywhere
+    if openapi:
+        return declared | {"parameters": _translated(tool.parameters, f"the parameters of tool {tool.name}")}
+    return declared | {"parametersJsonSchema": dict(tool.parameters)}
+
+
+def _translated(schema: Mapping[str, Any], what: str) -> dict[str, JSON]:
+    made = openapi_schema(schema)
+    if made.dropped:
+        _say_dropped(what, made.dropped)
+    return made.schema
+
+
+@lru_cache(maxsize=256)
+def _say_dropped(what: str, dropped: tuple[str, ...]) -> None:
+    _log.warning("%s: the service's older form cannot say %s; the answer is checked here all the same.", what, dropped)
+
+
+def _choice(request: CompletionRequest, provider: str) -> dict[str, JSON] | None:
+    options, wanted = request.options, request.options.tool_choice
+    if options.parallel_tool_calls is not None:
+        say_left_out(provider, request.model, "parallel_tool_calls")
+    if wanted is None:
+        return None
+    if wanted in ("auto", "none", "required"):
+        return {"mode": {"auto": "AUTO", "none": "NONE", "required": "ANY"}[wanted]}
+    if all(tool.name != wanted for tool in request.tools):
+        raise InvalidRequestError(f"tool_choice names {wanted!r}, a tool that is not offered", provider=provider)
+    return {"mode": "ANY", "allowedFunctionNames": [function_name(wanted)]}
+
+
+def _config(request: CompletionRequest, own: GeminiOptions, provider: str) -> dict[str, JSON]:
+    options = request.options
+    config: dict[str, JSON] = {
+        "temperature": options.temperature,
+        "topP": options.top_p,
+        "topK": own.top_k,
+        "maxOutputTokens": options.max_tokens,
+        "stopSequences": list(options.stop) or None,
+        "seed": options.seed,
+        "frequencyPenalty": options.frequency_penalty,
+        "presencePenalty": options.presence_penalty,
+        "thinkingConfig": _thinking(request, own, provider) or None,
+    }
+    config = {name: value for name, value in config.items() if value is not None}
+    if options.response_schema is not None:
+        config["responseMimeType"] = "application/json"
+        if wants_openapi(request, own):
+            config["responseSchema"] = _translated(options.response_schema, "the form of the answer")
+        else:
+            config["responseJsonSchema"] = dict(options.response_schema)
+    return config
+
+
+def _thinking(request: CompletionRequest, own: GeminiOptions, provider: str) -> dict[str, JSON]:
+    thinking: dict[str, JSON] = {"thinkingBudget": own.thinking_budget, "thinkingLevel": own.thinking_level}
+    thinking = {name: value for name, value in thinking.items() if value is not None}
+    effort = request.options.reasoning_effort
+    if not thinking and effort is not None:
+        if SIGNING.match(request.model):
+            thinking["thinkingLevel"] = "minimal" if effort == "none" else effort
+        elif effort in BUDGETS:
+            thinking["thinkingBudget"] = BUDGETS[effort]
+        else:
+            raise InvalidRequestError(f"reasoning_effort {effort!r} is none of {', '.join(BUDGETS)}", provider=provider)
+    return thinking if own.include_thoughts is None else thinking | {"includeThoughts": own.include_thoughts}

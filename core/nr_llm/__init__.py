@@ -17,9 +17,10 @@ if TYPE_CHECKING:
     from nr_llm._schema import ArgumentsError, Constraint, Fault
     from nr_llm._settle import settle
     from nr_llm.actors import Actor
+    from nr_llm.aliases import ModelAlias
     from nr_llm.artifacts import ArtifactType, ToolArtifact
     from nr_llm.cancellation import Cancellation
-    from nr_llm.config import PluginConfig, read_config
+    from nr_llm.config import Config, read_config
     from nr_llm.conversation import Prompt, as_messages, check_pairs
     from nr_llm.effects import CallOutcome, Complete, Completer, Effect, Flow, Invoke, Record, Wait, ask, complete
     from nr_llm.errors import (
@@ -112,7 +113,8 @@ _HOMES = {
     "ArtifactType": "artifacts",
     "ToolArtifact": "artifacts",
     "Cancellation": "cancellation",
-    "PluginConfig": "config",
+    "ModelAlias": "aliases",
+    "Config": "config",
     "read_config": "config",
     "Prompt": "conversation",
     "as_messages": "conversation",
@@ -227,6 +229,7 @@ __all__ = [
     "Completer",
     "CompletionRequest",
     "CompletionResponse",
+    "Config",
     "ConfigurationError",
     "Constraint",
     "ContentFilterError",
@@ -252,6 +255,7 @@ __all__ = [
     "MissingCredentialError",
     "MissingToolCallError",
     "Model",
+    "ModelAlias",
     "ModelLister",
     "ModelNotFoundError",
     "ModelPage",
@@ -264,7 +268,6 @@ __all__ = [
     "Output",
     "PendingCall",
     "Plan",
-    "PluginConfig",
     "PluginError",
     "PluginHost",
     "PluginLoadError",

@@ -11,18 +11,20 @@ import attrs
 
 from nr_llm._answering import Answering
 from nr_llm._checks import Verdicts, check_settings, resumable, said, secrets_of
-from nr_llm._choice import Source, ToolChoice, choose, listed, split_model
+from nr_llm._choice import Source, ToolChoice, choose, listed
 from nr_llm._desk import Desk, Store
 from nr_llm._loop import Plan, dry_run, tool_loop
+from nr_llm._models import Chosen, chosen
 from nr_llm._observers import ObserverFactory, Observers, RunInfo
 from nr_llm._slots import Slots
 from nr_llm._threads import DaemonThreads
 from nr_llm.actors import Actor
+from nr_llm.aliases import facts_of
 from nr_llm.cancellation import Cancellation
 from nr_llm.conversation import Prompt, as_messages
 from nr_llm.effects import Completer, Flow
 from nr_llm.errors import ConfigurationError, UnknownNameError
-from nr_llm.limits import LEAST_RESULT_BYTES, Limits
+from nr_llm.limits import Limits
 from nr_llm.messages import Attachment, ToolCall
 from nr_llm.options import Options
 from nr_llm.outputs import output_of
@@ -65,7 +67,8 @@ class RunSettings(ResumeSettings, total=False):
     What a new run may be given, beside what `ResumeSettings` lists.
 
     Keys:
-        model: ``provider:model``.
+        model: ``provider:model``, or an alias of the configuration, whose limits and defaults then stand behind
+            those given here.
         system: An instruction to put in front of the conversation.
         attachments: Images and documents for the last user message.
         options: Settings of model calls.
@@ -98,7 +101,7 @@ class Assembly:
     host: Source | None
     own_tools: Mapping[str, Tool]
     own_providers: Mapping[str, Provider]
-    model: str | None
+    model_name: str | None
     options: Options
     limits: Limits
     actor: Actor | None
@@ -128,28 +131,28 @@ class Assembly:
             raise UnknownNameError("provider", name, known=self.own_providers)
         return self.host.provider(name).provider
 
-    def describe(self, model: str | None) -> tuple[Provider, Model]:
-        """Return who answers for ``provider:model``, and what is known of the model."""
-        reference = model or self.model
+    def model(self, name: str | None) -> Chosen:
+        """Return who answers for ``provider:model`` or an alias, and what is known of the model."""
+        reference = name or self.model_name or (None if self.host is None else self.host.default_model)
         if not reference:
             raise ConfigurationError(
-                "No model is named.", remedy="Pass model='provider:model' to the run or the Runtime."
+                "No model is named.",
+                remedy="Pass model='provider:model' to the run or the Runtime, or set default_model in nr-llm.toml.",
             )
-        name, known_as = split_model(reference)
-        try:
-            provider = self.provider(name)
-        except UnknownNameError as error:
-            if ":" in reference:
-                raise
-            remedy = "A model is named PROVIDER:MODEL, such as openai:gpt-5-mini or local:."
-            raise UnknownNameError(error.kind, name, known=error.suggestions, remedy=remedy) from None
-        return provider, provider.describe(known_as)
+        return chosen(reference, self.host, self.provider)
+
+    def known(self, models: Iterable[Model]) -> tuple[Model, ...]:
+        """Return models with what the configuration adds to them."""
+        aliases = {} if self.host is None else self.host.models()
+        return tuple(facts_of(model, aliases.values()) for model in models)
 
     def new(self, prompt: Prompt, *, streamed: bool, **settings: Unpack[RunSettings]) -> Setting:
         """Return a new run."""
         check_settings(settings, RunSettings)
         messages = as_messages(prompt, system=settings.get("system"), attachments=settings.get("attachments") or ())
-        provider, known = self.describe(settings.get("model"))
+        model = self.model(settings.get("model"))
+        model.check(messages)
+        provider, known = model.provider, model.known
         tools, actor = settings.get("tools"), settings.get("actor") or self.actor
         toolbox = self.toolbox(tools, actor, known.max_tools)
         answering = _answering(settings.get("output"), known, toolbox)
@@ -159,8 +162,8 @@ class Assembly:
             messages=messages,
             start=len(messages),
             allowed=None if tools is None else toolbox.offered,
-            options=settings.get("options") or self.options,
-            limits=_fitting(settings.get("limits") or self.limits, known),
+            options=model.options(settings.get("options") or self.options),
+            limits=model.limits(settings.get("limits") or self.limits),
             output=None if answering is None else answering.output.schema,
         )
         desk = self._desk(state, toolbox, provider=provider, actor=actor, **_extras(settings))
@@ -173,7 +176,9 @@ class Assembly:
         check_settings(settings, ResumeSettings)
         state = resumable(suspended)
         state = decide(state, said(state, verdicts))
-        provider, known = self.describe(state.model)
+        model = self.model(state.model)
+        model.check(state.messages)
+        provider, known = model.provider, model.known
         actor = settings.get("actor") or self.actor
         try:
             toolbox = self.toolbox(settings.get("tools", state.allowed), actor, known.max_tools)
@@ -196,14 +201,16 @@ class Assembly:
         options: Options | None,
     ) -> tuple[Flow[CompletionResponse], Desk]:
         """Return one model call."""
-        provider, known = self.describe(model)
+        named = self.model(model)
+        provider, known, messages = named.provider, named.known, as_messages(prompt)
+        named.check(messages)
         toolbox = self.toolbox(tools, self.actor, known.max_tools)
         state = RunState(run_id=uuid.uuid4().hex, model=known.name)
         request = CompletionRequest(
             model=known.name,
-            messages=as_messages(prompt),
+            messages=messages,
             tools=toolbox.specs,
-            options=options or self.options,
+            options=named.options(options or self.options),
             run_id=state.run_id,
         )
         return self.completer(request), self._desk(state, toolbox, provider=provider, watched=False)
@@ -296,10 +303,3 @@ def _answering(kind: Any, model: Model, toolbox: Toolbox) -> Answering | None:
 
 def _extras(settings: ResumeSettings) -> dict[str, Any]:
     return {"deps": settings.get("deps"), "cancel": settings.get("cancel")}
-
-
-def _fitting(limits: Limits, model: Model) -> Limits:
-    """Return `limits`, tightened to the results the model copes with."""
-    if model.result_bytes is None or model.result_bytes >= limits.result_bytes:
-        return limits
-    return attrs.evolve(limits, result_bytes=max(model.result_bytes, LEAST_RESULT_BYTES))

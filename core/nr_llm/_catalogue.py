@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
 
 import attrs
 
-from nr_llm._contributions import COMMANDS, PROVIDERS, TOOLS
+from nr_llm._contributions import COMMANDS, PROVIDERS, TABLES, TOOLS
 from nr_llm._names import Names, Offer, by_name, name_tools, owner
 from nr_llm._plugin import Plugin
 from nr_llm._toolsets import OpenToolset
 from nr_llm.errors import NameClashError
-from nr_llm.plugins import RegisteredCommand, RegisteredProvider
+from nr_llm.plugins import RegisteredCommand
+
+SERVED: Final = (PROVIDERS, TABLES)
+"""The hooks that give providers: as they are, or as tables to make them of."""
 
 
 class Catalogue:
@@ -40,36 +44,51 @@ class Catalogue:
         with self._lock:  # whoever comes first decides, so that a tool is one object for everybody
             return self._names or name_tools([self._opening(offer) for offer in offers])
 
-    def providers(self) -> tuple[RegisteredProvider, ...]:
-        """Return every provider that has its name to itself; asks every plugin."""
-        groups = by_name(self._offers(PROVIDERS, self.plugins))
+    def providers(self) -> tuple[Offer, ...]:
+        """Return every provider, or table of one, that has its name to itself; asks every plugin."""
+        groups = by_name(self._served(self.plugins))
         chosen = (_preferred(name, offers) for name, offers in groups.items())
-        return tuple(_registered_provider(offer) for offer in chosen if offer is not None)
+        return tuple(offer for offer in chosen if offer is not None)
 
-    def provider(self, name: str, among: Iterable[Plugin]) -> RegisteredProvider | None:
+    def provider(self, name: str, among: Iterable[Plugin], *, hooks: Sequence[str] = SERVED) -> Offer | None:
         """
-        Return a provider that one of some plugins offers, or None.
+        Return a provider, or the table of one, that one of some plugins offers, or None.
+
+        Args:
+            name: Its name.
+            among: The plugins to ask.
+            hooks: What to ask them for.
 
         Raises:
             NameClashError: Several offer it and none goes first.
         """
-        offers = by_name(self._offers(PROVIDERS, among)).get(name)
+        offers = by_name(self._served(among, hooks)).get(name)
         if offers is None:
             return None
         chosen = _preferred(name, offers)
         if chosen is None:
             raise dispute("provider", name, offers)
-        return _registered_provider(chosen)
+        return chosen
 
     def provider_names(self) -> tuple[str, ...]:
         """Return the names of all providers; asks every plugin."""
-        return tuple(offer.name for offer in self._offers(PROVIDERS, self.plugins))
+        return tuple(offer.name for offer in self._served(self.plugins))
+
+    def disputed_providers(self) -> dict[str, list[Offer]]:
+        """Return the providers' names that several plugins claim and none has; asks every plugin."""
+        groups = by_name(self._served(self.plugins))
+        return {name: offers for name, offers in groups.items() if _preferred(name, offers) is None}
 
     def commands(self) -> tuple[RegisteredCommand, ...]:
         """Return every command that has its name to itself; asks every plugin."""
         groups = by_name(self._offers(COMMANDS, self.plugins))
         chosen = (owner(offers) for offers in groups.values())
         return tuple(_registered_command(offer) for offer in chosen if offer is not None)
+
+    def _served(self, plugins: Iterable[Plugin], hooks: Sequence[str] = SERVED) -> Iterator[Offer]:
+        plugins = tuple(plugins)
+        for hook in hooks:
+            yield from self._offers(hook, plugins)
 
     def _offers(self, hook: str, plugins: Iterable[Plugin]) -> Iterator[Offer]:
         seen: set[int] = set()
@@ -107,13 +126,6 @@ def _preferred(name: str, offers: Sequence[Offer]) -> Offer | None:
     own = [offer for offer in offers if offer.record.distribution is None]
     named = [offer for offer in offers if offer.record.name == name]
     return owner(own or named[:1] or offers)
-
-
-def _registered_provider(offer: Offer) -> RegisteredProvider:
-    record = offer.record
-    return RegisteredProvider(
-        provider=offer.value, plugin=record.name, distribution=record.distribution, version=record.version
-    )
 
 
 def _registered_command(offer: Offer) -> RegisteredCommand:

@@ -1,4 +1,4 @@
-"""Turns what a caller names into what a run uses: a model reference into a provider, a choice into a toolbox."""
+"""Turns a choice of tools into a toolbox; where tools, providers and models are found."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol, TypeAlias
 
 from nr_llm.actors import Actor
-from nr_llm.errors import ConfigurationError, InvalidValueError, UnknownNameError
+from nr_llm.aliases import ModelAlias
+from nr_llm.errors import InvalidValueError, UnknownNameError
 from nr_llm.plugins import RegisteredProvider, RegisteredTool
 from nr_llm.redaction import Redactor
 from nr_llm.toolbox import Toolbox, offer
@@ -30,22 +31,18 @@ class Source(Protocol):
     def provider(self, name: str) -> RegisteredProvider:
         """Return a provider by name."""
 
+    def models(self) -> Mapping[str, ModelAlias]:
+        """Return what models are called here, by alias."""
+
+    def model(self, name: str) -> ModelAlias | None:
+        """Return what an alias stands for, or None if there is none of that name."""
+
+    @property
+    def default_model(self) -> str | None:
+        """The model of runs that name none, or None."""
+
     def close(self) -> None:
         """Close what was opened."""
-
-
-def split_model(reference: str) -> tuple[str, str]:
-    """
-    Split ``provider:model``; without a colon the provider's default model is meant.
-
-    Raises:
-        ConfigurationError: There is no provider in it.
-    """
-    given: Any = reference
-    provider, _, model = given.partition(":") if isinstance(given, str) else ("", "", "")
-    if not provider:
-        raise ConfigurationError(f"{reference!r} names no model.", remedy="Write provider:model, such as local:.")
-    return provider, model
 
 
 def listed(tools: ToolChoice | Iterable[ToolChoice]) -> tuple[ToolChoice, ...]:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
 from types import ModuleType
 from typing import Any, Final
 
 import attrs
 
+from nr_llm.config import NAME
 from nr_llm.plugins import MisbuiltError
-from nr_llm.providers import DirectProvider, HttpProvider
+from nr_llm.providers import DirectProvider, HttpProvider, Provider
 from nr_llm.tools import Tool, Toolset
 
 MOST: Final = 1_000
@@ -20,6 +21,8 @@ MOST: Final = 1_000
 TOOLS: Final = "nr_llm_tools"
 PROVIDERS: Final = "nr_llm_providers"
 COMMANDS: Final = "nr_llm_commands"
+TABLES: Final = "nr_llm_provider_tables"
+MAKER: Final = "nr_llm_make_provider"
 
 
 @attrs.frozen(eq=False)
@@ -29,7 +32,7 @@ class Given:
 
     Attributes:
         name: Its name.
-        value: A `Tool`, a provider or a command.
+        value: A `Tool`, a provider, a command, or the values of a provider's table.
         toolset: The toolset a tool belongs to, or None.
     """
 
@@ -102,7 +105,9 @@ def _drained(calls: Iterable[Callable[[], object]]) -> Iterator[object]:
         if inspect.isawaitable(result):
             getattr(result, "close", lambda: None)()  # else Python warns that it was never awaited
             raise MisbuiltError("it returned an awaitable: hooks are synchronous")
-        if result is not None:
+        if isinstance(result, Mapping):
+            yield from result.items()
+        elif result is not None:
             yield from result
 
 
@@ -131,6 +136,30 @@ def _providers(value: object) -> Iterator[Given]:
     yield Given(name, value)
 
 
+def made(value: object, name: str) -> Provider:
+    """
+    Return what a plugin made as a provider of a name.
+
+    Raises:
+        MisbuiltError: It is none, or has another name.
+    """
+    (given,) = _providers(value)
+    if given.name != name:
+        raise MisbuiltError(f"it gives a provider named {given.name!r} where one named {name!r} was asked for")
+    provider: Provider = given.value
+    return provider
+
+
+def _tables(value: object) -> Iterator[Given]:
+    name, values = value if isinstance(value, tuple) and len(value) == 2 else (None, None)
+    if not isinstance(name, str) or not NAME.match(name) or not isinstance(values, Mapping):
+        raise MisbuiltError(f"it gives a {type(value).__name__} where a mapping of names to tables belongs")
+    for key in ("api_key", "api_key_file"):
+        if key in values:
+            raise MisbuiltError(f"its table {name!r} holds {key}: name a variable in api_key_env instead")
+    yield Given(name, values)
+
+
 def _commands(value: object) -> Iterator[Given]:
     name = getattr(value, "name", None)
     if not isinstance(name, str) or not name or not callable(value):
@@ -142,4 +171,5 @@ _CHECKS: Final[dict[str, Callable[[object], Iterator[Given]]]] = {
     TOOLS: _tools,
     PROVIDERS: _providers,
     COMMANDS: _commands,
+    TABLES: _tables,
 }

@@ -31,6 +31,7 @@ class Case:
         unreadable: Packages whose metadata cannot be read, with the reason.
         selection: What may load, or None where nothing was searched for.
         disputed: Tool names that several claim.
+        disputed_providers: Providers' names that several claim.
         configured: Names of plugins that have settings from code or files.
         read: Names of plugins that asked for their settings.
     """
@@ -39,18 +40,21 @@ class Case:
     unreadable: Mapping[str, str]
     selection: Selection | None
     disputed: Mapping[str, Sequence[Offer]]
+    disputed_providers: Mapping[str, Sequence[Offer]]
     configured: Sequence[str]
     read: Sequence[str]
 
 
-def examine(case: Case) -> tuple[Finding, ...]:
-    """Return what a person should know, the serious first."""
+def examine(case: Case, more: Iterable[Finding] = ()) -> tuple[Finding, ...]:
+    """Return what a person should know, with further findings, the serious first."""
     findings = [
         *(finding for record in case.records for finding in _of_record(record)),
         *(_of_package(name, reason) for name, reason in case.unreadable.items()),
         *(_of_dispute(name, offers) for name, offers in case.disputed.items()),
+        *(_of_providers(name, offers) for name, offers in case.disputed_providers.items()),
         *_of_selection(case),
         *_of_settings(case),
+        *more,
     ]
     return tuple(sorted(findings, key=lambda finding: not finding.serious))
 
@@ -92,6 +96,14 @@ def _of_dispute(name: str, offers: Sequence[Offer]) -> Finding:
         what=f"Several plugins have a tool named {name!r}, so none has the name.",
         why=", ".join(f"{offer.record.name!r} ({offer.record.label or 'passed in code'})" for offer in offers),
         fix=f"Name it {addresses}, or deny one of the packages.",
+    )
+
+
+def _of_providers(name: str, offers: Sequence[Offer]) -> Finding:
+    return Finding(
+        what=f"Several plugins have a provider named {name!r}, so none has the name.",
+        why=", ".join(f"{offer.record.name!r} ({offer.record.label or 'passed in code'})" for offer in offers),
+        fix=f"Deny one of the packages, or describe it yourself in [providers.{name}].",
     )
 
 

@@ -10,6 +10,7 @@ what all others returned.
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import logging
 import os
@@ -21,12 +22,16 @@ from types import ModuleType, TracebackType
 from typing import Any, Final, Self, TypedDict, Unpack
 
 from nr_llm._catalogue import Catalogue, dispute
-from nr_llm._contributions import COMMANDS, PROVIDERS, TOOLS
+from nr_llm._contributions import COMMANDS, PROVIDERS, TABLES, TOOLS
+from nr_llm._directory import Directory
 from nr_llm._doctor import Case, examine
+from nr_llm._faults import config_findings
 from nr_llm._plugin import Plugin, Surroundings
 from nr_llm._selection import Selection, judge, select
+from nr_llm._services import Service, Services
 from nr_llm._settings import SettingsDesk
-from nr_llm.config import PluginConfig
+from nr_llm.aliases import ModelAlias, alias_of
+from nr_llm.config import Config
 from nr_llm.errors import ConfigurationError, NameClashError, NrLlmError, PluginLoadError, UnknownNameError
 from nr_llm.plugins import (
     Finding,
@@ -50,7 +55,7 @@ class HostOptions(TypedDict, total=False):
 
     settings: Mapping[str, object] | None
     environ: Mapping[str, str] | None
-    config: PluginConfig | None
+    config: Config | None
     redactor: Redactor | None
     clock: Callable[[], float]
     slow_after: float
@@ -85,20 +90,24 @@ class PluginHost:
         *,
         settings: Mapping[str, object] | None = None,
         environ: Mapping[str, str] | None = None,
-        config: PluginConfig | None = None,
+        config: Config | None = None,
         redactor: Redactor | None = None,
         clock: Callable[[], float] = time.perf_counter,
         slow_after: float = SLOW_AFTER,
     ) -> None:
         self.redactor = redactor or Redactor()
         self._environ = os.environ if environ is None else environ
-        self._config = config or PluginConfig()
+        self._config = config or Config()
         self._desk = SettingsDesk(settings or {}, self._config, environ=self._environ, redactor=self.redactor)
         self._around = Surroundings(
             settings=self._desk.settings, claim=_Claims(), clock=clock, slow_after=slow_after, redactor=self.redactor
         )
         self._selection: Selection | None = None
         self._unreadable: dict[str, str] = {}
+        self._aliases: dict[str, ModelAlias] = {}
+        self._services = Services(
+            self._config.providers, environ=self._environ, redactor=self.redactor, plugin=self._required
+        )
         self._catalogue = Catalogue(self._own(plugins, avoid=()))
 
     @classmethod
@@ -158,7 +167,7 @@ class PluginHost:
         """
         chosen = self._catalogue.plugins if name is None else self._called(name)
         for plugin in chosen:
-            for hook in (TOOLS, PROVIDERS, COMMANDS):
+            for hook in (TOOLS, PROVIDERS, TABLES, COMMANDS):
                 plugin.give(hook)
         return tuple(plugin.record for plugin in chosen)
 
@@ -172,11 +181,7 @@ class PluginHost:
             NameClashError: Another plugin has its name.
             PluginLoadError: It is denied, incompatible or failed; its own exception is the cause.
         """
-        self.load(name)
-        plugin = self._called(name)[0]
-        if not plugin.record.usable and plugin.twin is None:
-            raise _trouble(plugin) from plugin.error
-        return plugin.record
+        return self._required(name).record
 
     def settings(self, name: str) -> Loaded[Any] | None:
         """
@@ -212,47 +217,72 @@ class PluginHost:
         raise UnknownNameError("tool", name, known=names.found, remedy=self._excuse())
 
     def providers(self) -> tuple[RegisteredProvider, ...]:
-        """Return every provider that has its name to itself; loads all plugins."""
-        return self._catalogue.providers()
+        """Return every provider that has its name to itself and can be made; loads all plugins."""
+        entries = self._directory.all().values()
+        return tuple(entry.registered for entry in entries if isinstance(entry, Service))
 
     def provider(self, name: str) -> RegisteredProvider:
         """
-        Return one provider; loads the plugin of that name, and others only if it has none.
+        Return one provider.
+
+        The program's own go first, then those of ``[providers.NAME]``, then the plugin of that name; other plugins
+        are loaded only if none has it.
 
         Raises:
             NameClashError: Several plugins have a provider of that name.
             UnknownNameError: None has.
-            PluginError: The plugin of that name cannot be used.
+            MissingCredentialError: Its table names a variable for the key, which is not set.
+            PluginError: The plugin of that name, or the one its table names, cannot be used.
             ConfigurationError: Its settings are wrong.
         """
-        plugins = self._catalogue.plugins
-        near = [plugin for plugin in plugins if plugin.record.distribution is None or plugin.record.name == name]
-        found = self._catalogue.provider(name, near)
+        found = self._directory.near(name)
         if found is None:
-            if any(plugin.record.name == name for plugin in near):
+            if any(record.name == name for record in self.records()):
                 self.require(name)
-            found = self._catalogue.provider(name, plugins)
+            found = self._directory.far(name)
         if found is None:
-            known = self._catalogue.provider_names()
-            raise UnknownNameError("provider", name, known=known, remedy=self._excuse())
+            raise UnknownNameError("provider", name, known=self._directory.names(), remedy=self._excuse())
         return found
+
+    def models(self) -> Mapping[str, ModelAlias]:
+        """Return the rows ``[models.NAME]`` that can be used, by alias; loads no plugin."""
+        found: dict[str, ModelAlias] = {}
+        for name in self._config.models:
+            with contextlib.suppress(ConfigurationError):
+                found[name] = self._alias(name)
+        return found
+
+    def model(self, name: str) -> ModelAlias | None:
+        """
+        Return the row ``[models.NAME]``, or None if there is none.
+
+        Raises:
+            ConfigurationError: It is wrong.
+        """
+        return self._alias(name) if name in self._config.models else None
+
+    @property
+    def default_model(self) -> str | None:
+        """The model of runs that name none, as the configuration says, or None."""
+        return self._config.default_model
 
     def commands(self) -> tuple[RegisteredCommand, ...]:
         """Return every command that has its name to itself; loads all plugins."""
         return self._catalogue.commands()
 
     def doctor(self) -> tuple[Finding, ...]:
-        """Load all plugins and return what is wrong with them, why, and what to do about it."""
-        return examine(
-            Case(
-                records=self.load(),
-                unreadable=self._unreadable,
-                selection=self._selection,
-                disputed=self._catalogue.names().disputed,
-                configured=self._desk.configured,
-                read=self._desk.read,
-            )
+        """Load all plugins and return what is wrong with them and the configuration, why, and what to do about it."""
+        records = self.load()
+        case = Case(
+            records=records,
+            unreadable=self._unreadable,
+            selection=self._selection,
+            disputed=self._catalogue.names().disputed,
+            disputed_providers=self._catalogue.disputed_providers(),
+            configured=self._desk.configured,
+            read=self._desk.read,
         )
+        return examine(case, config_findings(self._config, self._directory.all()))
 
     def close(self) -> None:
         """Close every toolset that was opened, the last first; one that raises is logged and stops no other."""
@@ -269,6 +299,23 @@ class PluginHost:
         if not found:
             raise UnknownNameError("plugin", name, known=[record.name for record in self.records()])
         return sorted(found, key=lambda plugin: not plugin.record.usable)
+
+    def _required(self, name: str) -> Plugin:
+        """Return a plugin, loaded, or raise what is wrong with it."""
+        self.load(name)
+        plugin = self._called(name)[0]
+        if not plugin.record.usable and plugin.twin is None:
+            raise _trouble(plugin) from plugin.error
+        return plugin
+
+    @property
+    def _directory(self) -> Directory:
+        return Directory(self._catalogue, self._services)
+
+    def _alias(self, name: str) -> ModelAlias:
+        if name not in self._aliases:
+            self._aliases[name] = alias_of(name, self._config.models[name])
+        return self._aliases[name]
 
     def _own(self, plugins: Iterable[object] | Mapping[str, object], *, avoid: Iterable[str]) -> tuple[Plugin, ...]:
         named: Mapping[str, object] = plugins if isinstance(plugins, Mapping) else _named(plugins, avoid)

@@ -11,7 +11,7 @@ from typing import Any, Final, TypeVar
 
 import attrs
 
-from nr_llm._contributions import COMMANDS, PROVIDERS, TOOLS, Given, bare_tools, checked, stands_alone
+from nr_llm._contributions import COMMANDS, MAKER, PROVIDERS, TOOLS, Given, bare_tools, checked, stands_alone
 from nr_llm.errors import ConfigurationError
 from nr_llm.plugins import MisbuiltError, PluginRecord, PluginState
 from nr_llm.redaction import Redactor
@@ -46,6 +46,20 @@ class Surroundings:
     redactor: Redactor
 
 
+@attrs.frozen(eq=False)
+class Maker:
+    """
+    A plugin's way to make further providers of its kind.
+
+    Attributes:
+        function: The plugin's hook; called with `name` and `settings`.
+        settings: The class of the settings.
+    """
+
+    function: Callable[..., object]
+    settings: type
+
+
 class Plugin:
     """
     A plugin and what it has given so far; thread-safe.
@@ -65,6 +79,7 @@ class Plugin:
         self._lock = threading.RLock()
         self._hooks: dict[str, Calls] = {}
         self._given: dict[str, tuple[Given, ...]] = {}
+        self._maker: Maker | None = None
 
     def load(self) -> None:
         """Import the plugin and look at its hooks, unless that was done or is not allowed; never raises."""
@@ -82,9 +97,14 @@ class Plugin:
                 calls = self._hooks.get(hook, ())
                 if calls:
                     self._given[hook] = self._guarded(hook, partial(checked, hook, calls)) or ()
-                if calls or self.record.usable:
+                if hook in _LISTED and (calls or self.record.usable):
                     self._note(**{_LISTED[hook]: tuple(given.name for given in self._given[hook])})
             return self._given[hook]
+
+    def maker(self) -> Maker | None:
+        """Return what makes further providers of the plugin's kind, and the class of their settings, if it can."""
+        self.load()
+        return self._maker
 
     def _prepare(self) -> dict[str, Calls]:
         thing = self._source()
@@ -104,10 +124,13 @@ class Plugin:
         hooks: dict[str, Calls] = {}
         for found in implementations(thing):
             call = found.function
+            if found.hook == MAKER and found.settings is not None:
+                self._maker = Maker(call, found.settings)
+                continue
             if found.settings is not None:
                 call = partial(_with_settings, call, partial(self._around.settings, self.record.name, found.settings))
             hooks[found.hook] = (*hooks.get(found.hook, ()), call)
-        if not hooks:
+        if not hooks and self._maker is None:
             tools = bare_tools(thing, collect=self.record.distribution is None)
             hooks[TOOLS] = (lambda: tools,)
         return hooks
@@ -121,7 +144,7 @@ class Plugin:
             raise
         except BaseException as error:  # noqa: BLE001 - not even sys.exit in a plugin may end the host
             self.error = error
-            self._note(state=PluginState.FAILED, reason=self._around.redactor.redact(_because(what, error)))
+            self._note(state=PluginState.FAILED, reason=self._around.redactor.redact(because(what, error)))
         seconds = self._around.clock() - started
         self._note(seconds=(self.record.seconds or 0.0) + seconds)
         if seconds > self._around.slow_after and self.record.state is PluginState.ACTIVE:
@@ -136,7 +159,8 @@ def _with_settings(call: Callable[..., object], settings: Callable[[], object]) 
     return call(settings=settings())
 
 
-def _because(what: str, error: BaseException) -> str:
+def because(what: str, error: BaseException) -> str:
+    """Return why a plugin's code failed, in one bounded line that says where."""
     try:
         text = " ".join(str(error).split())
     except Exception:  # noqa: BLE001 - an exception that cannot be shown is a reason all the same

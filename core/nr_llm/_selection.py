@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 
 from nr_llm._versions import admits, normalised
-from nr_llm.config import PluginConfig
+from nr_llm.config import Config
 from nr_llm.plugins import HOST, PluginRecord, PluginState
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class Selection:
 
 
 def select(
-    allow: Iterable[str] | None, deny: Iterable[str], *, environ: Mapping[str, str], config: PluginConfig
+    allow: Iterable[str] | None, deny: Iterable[str], *, environ: Mapping[str, str], config: Config
 ) -> Selection:
     """
     Return the selection the program, the environment and the configuration make together.

@@ -8,7 +8,7 @@ from typing import Any
 
 import attrs
 
-from nr_llm.config import PluginConfig
+from nr_llm.config import Config
 from nr_llm.errors import ConfigurationError
 from nr_llm.plugins import MisbuiltError
 from nr_llm.redaction import Redactor
@@ -28,7 +28,7 @@ class SettingsDesk:
     """
 
     def __init__(
-        self, overrides: Mapping[str, object], config: PluginConfig, *, environ: Mapping[str, str], redactor: Redactor
+        self, overrides: Mapping[str, object], config: Config, *, environ: Mapping[str, str], redactor: Redactor
     ) -> None:
         self._overrides = dict(overrides)
         self._config = config

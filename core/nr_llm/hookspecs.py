@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 import attrs
@@ -17,6 +17,8 @@ from nr_llm.tools import Tool, Toolset
 
 PROJECT: Final = "nr_llm"
 """The name hook implementations are marked for."""
+
+_MAKER: Final = "nr_llm_make_provider"
 
 hookspec: Final = pluggy.HookspecMarker(PROJECT)
 """Marks the declarations in this module."""
@@ -66,6 +68,45 @@ def nr_llm_providers(settings: Any) -> Iterable[Provider]:  # type: ignore[empty
     Returns:
         Objects with `name`, `endpoint`, `describe` and either a `codec` (`HttpProvider`) or `complete`
         (`DirectProvider`).  Building them opens no connection and imports no client.
+    """
+
+
+@hookspec
+def nr_llm_make_provider(name: str, settings: Any) -> Provider:  # type: ignore[empty-body]
+    """
+    Return a provider of the plugin's kind under another name: a further service that speaks the same form.
+
+    Called once for each table ``[providers.NAME]`` that names the plugin, when that provider is asked for.  The host
+    has read the table as the class that `settings` is annotated with; of the environment only ``NR_LLM_NAME_*``
+    counts, never a vendor's own variables, so that no key reaches a service that merely speaks the vendor's form.
+    The key is the setting `api_key`.  A class may say in a method ``key_variables()`` which further variables hold
+    the key of the service its other settings choose; it is asked when no key is set.  Returning nothing is a fault
+    of the plugin.  It may raise: that provider then cannot be used, with that reason, and all others can.
+
+    Args:
+        name: What the provider is called, in models' names and errors.
+        settings: As for `nr_llm_tools`, from ``[providers.NAME]``; an instance of its own for each provider.
+
+    Returns:
+        A provider whose `name` is `name`, as `nr_llm_providers` returns them.
+    """
+
+
+@hookspec
+def nr_llm_provider_tables(settings: Any) -> Mapping[str, Mapping[str, Any]]:  # type: ignore[empty-body]
+    """
+    Return further services as data: what a user would write in ``[providers.NAME]``, by name.
+
+    Called once, the first time a provider is named that no file and no plugin of that name offers, or all are listed.
+    Returning nothing means that there are no services.  It may raise, as `nr_llm_tools` may.  A table of the user's
+    own with a `plugin` goes before one of a plugin; one without is laid over it.
+
+    Args:
+        settings: As for `nr_llm_tools`.
+
+    Returns:
+        For each name a table with `plugin` (whose form the service speaks) and settings.  Never a key: `api_key_env`
+        names the variable that holds it.
     """
 
 
@@ -122,7 +163,9 @@ def implementations(plugin: object) -> tuple[Implementation, ...]:
         manager.register(plugin, name="plugin")
     except pluggy.PluginValidationError as error:
         # Its first line names the plugin, which here is the manager's only one.
-        raise MisbuiltError(f"{str(error).partition(chr(10))[2]}; a hook takes settings or nothing") from error
+        raise MisbuiltError(
+            f"{str(error).partition(chr(10))[2]}; a hook takes settings or nothing, {_MAKER} a name too"
+        ) from error
     found: list[Implementation] = []
     for name, caller in vars(manager.hook).items():
         for mark in caller.get_hookimpls():
@@ -159,6 +202,8 @@ def _implementation(hook: str, mark: pluggy.HookImpl) -> Implementation:
         raise MisbuiltError(f"{hook} is async: hooks are synchronous and quick, so write def")
     if "settings" in mark.kwargnames:
         raise MisbuiltError(f"{hook} gives settings a default, so it would never receive any: remove the default")
+    if hook == _MAKER and set(mark.argnames) != {"name", "settings"}:
+        raise MisbuiltError(f"{hook} takes a name and settings: write def {hook}(name: str, settings: MySettings)")
     return Implementation(hook, function, _settings_class(hook, function) if "settings" in mark.argnames else None)
 
 

@@ -132,15 +132,17 @@ class RegisteredProvider:
 
     Attributes:
         provider: The provider.
-        plugin: The plugin that brought it.
+        plugin: The plugin that brought it, or made it of a table.
         distribution: That plugin's package, or None for an object passed in code.
         version: That package's version.
+        source: The file or plugin whose table describes it, or None for one that a plugin offers as it is.
     """
 
     provider: Provider
     plugin: str
     distribution: str | None
     version: str | None
+    source: str | None = None
 
     @property
     def name(self) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, closing
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
@@ -15,6 +15,7 @@ from nr_llm._choice import Source, ToolChoice
 from nr_llm._desk import Desk, Store
 from nr_llm._drive import Ended, drained, events, performed
 from nr_llm._invoke import acall_one, call_one
+from nr_llm._listing import asking
 from nr_llm._observers import ObserverFactory
 from nr_llm._perform import Performer
 from nr_llm.actors import Actor
@@ -49,7 +50,8 @@ class Runtime:
         host: Where plugins are found, such as ``PluginHost.discover()``; None for no plugins.
         tools: Further tools, or typed functions, beside the plugins'.
         providers: Further providers.
-        model: ``provider:model`` for runs that name none.
+        model: ``provider:model``, or an alias of the configuration, for runs that name none; else the configuration's
+            `default_model`.
         options: Settings of model calls for runs that give none.
         limits: Bounds of runs that give none.
         actor: On whose behalf runs act that name nobody.
@@ -85,7 +87,7 @@ class Runtime:
             host=host,
             own_tools=Toolbox.of(own).registered,
             own_providers={provider.name: provider for provider in providers},
-            model=model,
+            model_name=model,
             options=options or Options(),
             limits=limits or Limits(),
             actor=actor,
@@ -178,7 +180,7 @@ class Runtime:
 
         Args:
             prompt: A question, a message, or a whole conversation.
-            model: ``provider:model``.
+            model: ``provider:model``, or an alias.
             tools: As for `stream`, but none unless given.
             options: Settings of the call.
 
@@ -247,13 +249,53 @@ class Runtime:
 
     def describe(self, model: str | None = None) -> tuple[Provider, Model]:
         """
-        Return who answers for ``provider:model``, and what is known of the model.
+        Return who answers for ``provider:model`` or an alias, and what is known of the model.
 
         Raises:
-            ConfigurationError: No model is named, here or as the Runtime's own.
-            UnknownNameError: There is no such provider.
+            ConfigurationError: No model is named, here, as the Runtime's own or in the configuration.
+            UnknownNameError: There is no such provider or alias.
         """
-        return self._assembly.describe(model)
+        chosen = self._assembly.model(model)
+        return chosen.provider, chosen.known
+
+    def models(self, provider: str) -> tuple[Model, ...]:
+        """
+        Ask a provider's service which models it offers; one without such a list says what it knows by itself.
+
+        Args:
+            provider: Its name.
+
+        Returns:
+            The models, with what the configuration adds to them.
+
+        Raises:
+            UnknownNameError: There is no such provider.
+            ConfigurationError: It has no list.
+            ProviderError: The service refuses.
+        """
+        found = self.provider(provider)
+        asked, transport = asking(found), self._transport(found, is_async=False)
+        reply = None
+        with closing(asked):
+            while True:
+                try:
+                    request = asked.send(reply)  # type: ignore[arg-type]  # a generator begins with None
+                except StopIteration as stop:
+                    return self._assembly.known(stop.value)
+                reply = transport.send(request)
+
+    async def amodels(self, provider: str) -> tuple[Model, ...]:
+        """Ask a provider's service which models it offers; the asynchronous twin of `models`."""
+        found = self.provider(provider)
+        asked, transport = asking(found), self._transport(found, is_async=True)
+        reply = None
+        with closing(asked):
+            while True:
+                try:
+                    request = asked.send(reply)  # type: ignore[arg-type]  # a generator begins with None
+                except StopIteration as stop:
+                    return self._assembly.known(stop.value)
+                reply = await transport.send(request)
 
     # -- the end ------------------------------------------------------------------------------------------------
 

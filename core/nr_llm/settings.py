@@ -20,7 +20,7 @@ SECRET_FILE_BYTES: Final = 65_536
 """Size of a file that holds a secret at most: room for any key, none for a mistaken path."""
 
 _FACTS: Final = "nr_llm.setting"
-_REDIRECTING = re.compile(r"url|uri|host|endpoint|proxy|header|command|certificate")
+_REDIRECTING = re.compile(r"url|uri|host|endpoint|proxy|header|command|certificate|(^|_)ca_|dialect|region|resource")
 
 T = TypeVar("T")
 
@@ -29,6 +29,32 @@ T = TypeVar("T")
 class _Facts:
     env: tuple[str, ...] = ()
     protected: bool | None = None
+
+
+@attrs.frozen(kw_only=True)
+class Subject:
+    """
+    Whose settings are read.
+
+    Attributes:
+        name: Its name, such as ``openai``.
+        kind: What it is, for people.
+        section: The table that holds the tables of its kind.
+        variables: Whether ``NR_LLM_NAME_SETTING`` may hold a setting.
+        further: Whether the variables a setting declares beside count: those of a vendor's own plugin, and of no
+            other service that happens to speak the vendor's form.
+        beside: What its tables may hold beside settings, for people.
+    """
+
+    name: str
+    kind: str = "Plugin"
+    section: str = "plugins"
+    variables: bool = True
+    further: bool = True
+    beside: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.name!r}"
 
 
 @attrs.frozen
@@ -60,8 +86,8 @@ def setting(*, env: Iterable[str] = (), protected: bool | None = None, **field: 
     Args:
         env: Further variables that hold it, such as ``("OPENAI_API_KEY",)``, read after ``NR_LLM_PLUGIN_NAME``.
         protected: Whether a file that is not trusted must not set it.  By default secrets are protected, and names
-            that redirect data (``…url…``, ``…host…``, ``…proxy…``, ``…header…`` and the like); a path may be set
-            below the file's own folder.
+            that redirect data (``…url…``, ``…host…``, ``…proxy…``, ``…dialect…`` and the like) or say whom to trust
+            (``ca_…``, ``…certificate…``); a path may be set below the file's own folder.
         **field: What `attrs.field` takes: default, factory, converter, validator, repr.
     """
     return attrs.field(metadata={_FACTS: _Facts(tuple(env), protected)}, **field)
@@ -104,28 +130,29 @@ def load_settings(
 def resolve_settings(
     cls: type[T],
     *,
-    plugin: str,
+    plugin: str | Subject,
     values: Mapping[str, object] | Iterable[Table] = (),
     environ: Mapping[str, str],
     overrides: Mapping[str, object] | None = None,
     redactor: Redactor | None = None,
 ) -> Loaded[T]:
-    """As `load_settings`, and say where each value is from."""
+    """As `load_settings`, for a subject of any kind, and say where each value is from."""
     redactor = redactor or Redactor()
-    declared = _declared(cls, plugin)
+    subject = Subject(name=plugin) if isinstance(plugin, str) else plugin
+    declared = _declared(cls, subject)
     tables = (Table(values),) if isinstance(values, Mapping) else tuple(values)
     program = Table(overrides or {})
     for table in (program, *tables):
-        _refuse_unknown(table, declared, plugin)
+        _refuse_unknown(table, declared, subject)
     found: dict[str, object] = {}
     sources = {one.name: "default" for one in declared}
     for one in declared:
         given = _given(one, [program], environ, tables)
         if given is not None:
-            found[one.name], sources[one.name] = _read(one, *given, plugin=plugin, redactor=redactor)
+            found[one.name], sources[one.name] = _read(one, *given, subject=subject, redactor=redactor)
         elif one.required:
-            raise _missing(one, plugin)
-    return Loaded(_made(cls, found, plugin, redactor=redactor), sources)
+            raise _missing(one, subject)
+    return Loaded(_made(cls, found, subject, sources=sources, redactor=redactor), sources)
 
 
 def variable(plugin: str, name: str) -> str:
@@ -133,20 +160,21 @@ def variable(plugin: str, name: str) -> str:
     return "NR_LLM_" + re.sub(r"[^A-Z0-9]+", "_", f"{plugin}_{name}".upper())
 
 
-def _declared(cls: type, plugin: str) -> tuple[_Declared, ...]:
+def _declared(cls: type, subject: Subject) -> tuple[_Declared, ...]:
     try:
         fields, hints = attrs.fields(cls), get_type_hints(cls)
     except (TypeError, NameError, attrs.exceptions.NotAnAttrsClassError) as error:
         raise ConfigurationError(
-            f"Plugin {plugin!r}: {cls!r} is no settings class: {error}.",
+            f"{subject}: {cls!r} is no settings class: {error}.",
             remedy="Its author makes it an attrs class whose types exist at run time.",
         ) from error
-    return tuple(_declaration(field, hints[field.name], plugin) for field in fields if field.init)
+    return tuple(_declaration(field, hints[field.name], subject) for field in fields if field.init)
 
 
-def _declaration(field: attrs.Attribute[Any], wanted: Any, plugin: str) -> _Declared:
+def _declaration(field: attrs.Attribute[Any], wanted: Any, subject: Subject) -> _Declared:
     facts = field.metadata.get(_FACTS, _Facts())
     name, protected = field.alias or field.name, facts.protected
+    own = (variable(subject.name, name),) if subject.variables else ()
     if protected is None:
         protected = plain(wanted) is Secret or bool(_REDIRECTING.search(name))
     return _Declared(
@@ -154,17 +182,17 @@ def _declaration(field: attrs.Attribute[Any], wanted: Any, plugin: str) -> _Decl
         wanted,
         required=field.default is attrs.NOTHING,
         protected=protected,
-        variables=(variable(plugin, name), *facts.env),
+        variables=(*own, *(facts.env if subject.further else ())),
     )
 
 
-def _refuse_unknown(table: Table, declared: tuple[_Declared, ...], plugin: str) -> None:
-    names = [one.name for one in declared]
+def _refuse_unknown(table: Table, declared: tuple[_Declared, ...], subject: Subject) -> None:
+    names = [*(one.name for one in declared), *subject.beside]
     for name in table.values:
         if name not in names:
             known = f"It has {', '.join(names)}." if names else "It has none."
             problem = UnknownNameError("setting", name, known=names)
-            raise ConfigurationError(f"Plugin {plugin!r}, {table.source}: {problem}", remedy=known)
+            raise ConfigurationError(f"{subject}, {table.source}: {problem}", remedy=known)
 
 
 def _given(
@@ -181,12 +209,23 @@ def _in_environment(one: _Declared, environ: Mapping[str, str]) -> Iterator[tupl
             yield Given(environ[name], text=True), name
     for name in one.variables if plain(one.wanted) is Secret else ():
         if environ.get(f"{name}_FILE"):
-            yield Given(_content(f"{name}_FILE", environ[f"{name}_FILE"]), text=True), f"{name}_FILE"
+            yield Given(secret_text(f"{name}_FILE", environ[f"{name}_FILE"]), text=True), f"{name}_FILE"
 
 
-def _content(name: str, path: str) -> str:
+def secret_text(name: str, path: str, *, folder: Path | None = None) -> str:
+    """
+    Return the text of a file that holds a secret.
+
+    Args:
+        name: What names the file, for errors.
+        path: The file; ``~`` is the home folder.
+        folder: What a relative path is relative to, or None for the current folder.
+
+    Raises:
+        ConfigurationError: It cannot be read, is too large or no UTF-8 text.
+    """
     try:
-        with expanded(path).open("rb") as file:
+        with ((folder or Path()) / expanded(path)).open("rb") as file:
             data = file.read(SECRET_FILE_BYTES + 1)
         if len(data) > SECRET_FILE_BYTES:
             raise ValueError("it is too large to be a secret")
@@ -210,9 +249,10 @@ def _in_tables(one: _Declared, tables: Iterable[Table]) -> Iterator[tuple[Given,
 def _refuse_redirection(one: _Declared, given: Given, table: Table) -> None:
     # A cloned project may choose a model; it may not choose where keys and data go, nor what is read.
     if one.protected or not all(_within(path, table.folder) for path in _paths(given, one.wanted)):
+        places = " or ".join((*one.variables[:1], "your user configuration"))
         raise ConfigurationError(
             f"{table.source} is not trusted and sets {one.name!r}.",
-            remedy=f"Set {one.variables[0]} or your user configuration instead, or trust this project.",
+            remedy=f"Set {places} instead, or trust this project.",
         )
 
 
@@ -230,12 +270,12 @@ def _within(path: str, folder: Path | None) -> bool:
         return False
 
 
-def _read(one: _Declared, given: Given, source: str, *, plugin: str, redactor: Redactor) -> tuple[object, str]:
+def _read(one: _Declared, given: Given, source: str, *, subject: Subject, redactor: Redactor) -> tuple[object, str]:
     try:
         value = convert(given, one.wanted)
     except ValueError as error:
         raise ConfigurationError(
-            f"Plugin {plugin!r}: {one.name!r} from {source} cannot be used: {error}.",
+            f"{subject}: {one.name!r} from {source} cannot be used: {error}.",
             remedy=f"It is declared as {inspect.formatannotation(one.wanted)}.",
         ) from None  # the cause may show the value
     if isinstance(value, Secret):
@@ -243,18 +283,26 @@ def _read(one: _Declared, given: Given, source: str, *, plugin: str, redactor: R
     return value, source
 
 
-def _missing(one: _Declared, plugin: str) -> NrLlmError:
+def _missing(one: _Declared, subject: Subject) -> NrLlmError:
     if plain(one.wanted) is Secret:
-        return MissingCredentialError(plugin, variables=one.variables)
-    return ConfigurationError(
-        f"Plugin {plugin!r}: {one.name!r} is not set.",
-        remedy=f"Set {one.variables[0]} or {one.name} in [plugins.{plugin}].",
-    )
+        return MissingCredentialError(subject.name, variables=one.variables)
+    places = (*one.variables[:1], f"{one.name} in [{subject.section}.{subject.name}]")
+    return ConfigurationError(f"{subject}: {one.name!r} is not set.", remedy=f"Set {' or '.join(places)}.")
 
 
-def _made(cls: Callable[..., T], found: Mapping[str, object], plugin: str, *, redactor: Redactor) -> T:
+def _made(
+    cls: Callable[..., T],
+    found: Mapping[str, object],
+    subject: Subject,
+    *,
+    sources: Mapping[str, str],
+    redactor: Redactor,
+) -> T:
     try:
         return cls(**found)
     except Exception as error:  # noqa: BLE001 - a validator may raise anything
         text = redactor.redact(str(error)) or type(error).__name__
-        raise ConfigurationError(f"Plugin {plugin!r}: its settings are refused: {text}.") from None
+        places = ", ".join(dict.fromkeys(sources[name] for name in found))
+        raise ConfigurationError(
+            f"{subject}: its settings{f' (from {places})' if places else ''} are refused: {text}."
+        ) from None

@@ -6,9 +6,11 @@ from collections.abc import Iterator
 
 import attrs
 from nr_llm._host import PluginHost
+from nr_llm.codecs.access import ServiceSettings
 from nr_llm.hookspecs import hookimpl
 from nr_llm.plugins import PluginRecord
 from nr_llm.providers import Endpoint
+from nr_llm.providers import Model as Known
 from nr_llm.secrets import Secret
 from nr_llm.settings import setting
 from nr_llm.tools import Tool
@@ -140,3 +142,51 @@ class WithSettings:
     @hookimpl
     def nr_llm_providers(self, settings: Options):
         self.seen.append(settings)
+
+
+@attrs.frozen(kw_only=True)
+class FormSettings(ServiceSettings):
+    """Settings of a plugin whose vendor has variables of its own."""
+
+    api_key: Secret | None = setting(env=("VENDOR_KEY",), default=None)
+    base_url: str | None = setting(env=("VENDOR_URL",), default=None)
+    dialect: str | None = None
+    rows: int = 5
+
+    def key_variables(self) -> tuple[str, ...]:
+        """The vendor that a dialect stands for has a variable."""
+        return ("GROQ_KEY", "GROQ_KEY_2") if self.dialect == "groq" else ()
+
+
+class Service(Model):
+    """A provider that keeps what it was made of."""
+
+    def __init__(self, name: str, settings: FormSettings) -> None:
+        super().__init__(name)
+        self.settings = settings
+
+    @property
+    def key(self) -> str | None:
+        return self.settings.api_key and self.settings.api_key.reveal()
+
+    def describe(self, model: str) -> Known:
+        return Known(provider=self.name, name=model or "usual", context=1000, max_tools=9)
+
+
+class Form:
+    """A plugin that makes providers."""
+
+    @hookimpl
+    def nr_llm_make_provider(self, name: str, settings: FormSettings):
+        return Service(name, settings)
+
+
+class Tables:
+    """A plugin that contributes services as data."""
+
+    def __init__(self, **tables: object) -> None:
+        self.tables = tables
+
+    @hookimpl
+    def nr_llm_provider_tables(self):
+        return self.tables

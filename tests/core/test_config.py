@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from nr_llm.config import PluginConfig, Table, read_config
+from nr_llm.config import Config, Table, read_config
 from nr_llm.errors import ConfigurationError
 
 
@@ -29,7 +29,7 @@ class TestRead:
     @pytest.mark.parametrize("text", ["", "[run]\nmodel = 'x'\n", "[plugins]\n"])
     def test_nothing_said(self, tmp_path: Path, text: str):
         """A file that says nothing of plugins leaves all open; an empty allow-list is one."""
-        assert read_config(write(tmp_path, text), trusted=True) == PluginConfig()
+        assert read_config(write(tmp_path, text), trusted=True) == Config()
         assert read_config(write(tmp_path, "[plugins]\nallow = []"), trusted=True).allow == ()
 
     @pytest.mark.parametrize("key", ["allow", "deny"])
@@ -86,15 +86,15 @@ class TestOver:
     def test_project_over_user(self):
         """The first allow-list counts, deny-lists add up, tables stand in order."""
         a, b, c = Table({"x": 1}), Table({"x": 2}), Table({"y": 3})
-        project = PluginConfig(deny=("p",), tables={"one": (a,)})
-        user = PluginConfig(allow=("u",), deny=("u",), tables={"one": (b,), "two": (c,)})
+        project = Config(deny=("p",), tables={"one": (a,)})
+        user = Config(allow=("u",), deny=("u",), tables={"one": (b,), "two": (c,)})
 
         both = project.over(user)
 
         assert (both.allow, both.deny) == (("u",), ("p", "u"))
         assert both.tables == {"one": (a, b), "two": (c,)}
-        assert PluginConfig(allow=()).over(user).allow == ()
+        assert Config(allow=()).over(user).allow == ()
 
     def test_repr(self):
         """A table shows names and no values."""
-        assert "tiger" not in repr(PluginConfig(tables={"a": (Table({"api_key": "tiger-7"}),)}))
+        assert "tiger" not in repr(Config(tables={"a": (Table({"api_key": "tiger-7"}),)}))

@@ -26,7 +26,13 @@ class Settings:
 class TestDeclarations:
     def test_names(self):
         """Hooks are named after the project and what they return."""
-        assert HOOKS == ["nr_llm_tools", "nr_llm_providers", "nr_llm_commands"]
+        assert HOOKS == [
+            "nr_llm_tools",
+            "nr_llm_providers",
+            "nr_llm_make_provider",
+            "nr_llm_provider_tables",
+            "nr_llm_commands",
+        ]
         assert PROJECT == "nr_llm"
 
     @pytest.mark.parametrize("hook", HOOKS)
@@ -193,9 +199,15 @@ def refused() -> dict[str, object]:
         def nr_llm_tools(self, settings: Nowhere):  # noqa: F821
             return []
 
+    class Nameless:
+        @hookimpl
+        def nr_llm_make_provider(self, settings: Settings):
+            return None
+
     return {
+        "nr_llm_make_provider takes a name and settings": Nameless(),
         "there is no hook nr_llm_tolls: did you mean nr_llm_tools?": Mistyped(),
-        "there is no hook zzz: there are nr_llm_commands, nr_llm_providers, nr_llm_tools": Unlike(),
+        "there is no hook zzz: there are nr_llm_commands, nr_llm_make_provider, nr_llm_provider_tables, ": Unlike(),
         "nr_llm_tools is not marked: put @hookimpl above it": Unmarked(),
         "there is no hook nr_llm_provider: did you mean nr_llm_providers?": UnmarkedAndMistyped(),
         "a hook takes settings or nothing": Argument(),

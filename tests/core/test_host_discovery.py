@@ -10,7 +10,7 @@ import types
 
 import pytest
 from nr_llm._host import PluginHost
-from nr_llm.config import PluginConfig
+from nr_llm.config import Config
 from nr_llm.errors import NameClashError, PluginLoadError, UnknownNameError
 from nr_llm.plugins import FIRST_PARTY, PluginState
 
@@ -139,9 +139,9 @@ class TestSelection:
             ({"environ": {"NR_LLM_DISABLE_PLUGIN_AUTOLOAD": "1"}}, "not allowed by NR_LLM_DISABLE_PLUGIN_AUTOLOAD"),
             ({"environ": {"NR_LLM_DISABLE_PLUGIN_AUTOLOAD": "0"}}, None),
             ({"environ": {"NR_LLM_DISABLE_PLUGIN_AUTOLOAD": "1", "NR_LLM_PLUGINS": "acme-a"}}, None),
-            ({"config": PluginConfig(allow=("acme-b",))}, "not allowed by the configuration"),
-            ({"config": PluginConfig(allow=("acme-b",)), "environ": {"NR_LLM_PLUGINS": "acme-a"}}, None),
-            ({"config": PluginConfig(deny=("acme-a",)), "allow": ["acme-a"]}, "denied by the configuration"),
+            ({"config": Config(allow=("acme-b",))}, "not allowed by the configuration"),
+            ({"config": Config(allow=("acme-b",)), "environ": {"NR_LLM_PLUGINS": "acme-a"}}, None),
+            ({"config": Config(deny=("acme-a",)), "allow": ["acme-a"]}, "denied by the configuration"),
         ],
         ids=repr,
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import attrs
 import pytest
 from nr_llm._host import PluginHost
-from nr_llm.config import PluginConfig, Table
+from nr_llm.config import Config, Table
 from nr_llm.errors import ConfigurationError
 from nr_llm.hookspecs import hookimpl
 from nr_llm.plugins import PluginState
@@ -18,7 +18,7 @@ class TestSettings:
     def test_handed_over(self):
         """All hooks of a plugin get one object, made of environment, files and program."""
         plugin = WithSettings()
-        config = PluginConfig(tables={"p": (Table({"rows": 7}, "x.toml"),)})
+        config = Config(tables={"p": (Table({"rows": 7}, "x.toml"),)})
         host = PluginHost({"p": plugin}, environ={"ACME_KEY": "tiger-7"}, config=config)
         loaded = host.settings("p")
 

@@ -24,7 +24,7 @@ from nr_llm import (
     Usage,
 )
 from nr_llm._selection import select
-from nr_llm.config import PluginConfig
+from nr_llm.config import Config
 from nr_llm.limits import DESCRIPTION_BYTES
 from nr_llm.testing import ScriptedProvider
 
@@ -112,6 +112,6 @@ def test_a_long_description_is_cut() -> None:
 
 def test_a_single_name_is_a_list_of_one() -> None:
     """A text among the lists of distributions is a name, not the names of its letters."""
-    chosen = select("NR_LLM.Tools", "other", environ={}, config=PluginConfig())
+    chosen = select("NR_LLM.Tools", "other", environ={}, config=Config())
 
     assert (frozenset({"nr-llm-tools"}), {"other"}) == (chosen.allow, set(chosen.deny))

@@ -16,7 +16,7 @@ from nr_llm_cli.options import Globals, globals_of, redactor_of
 
 if TYPE_CHECKING:
     from nr_llm import PluginHost
-    from nr_llm.config import PluginConfig
+    from nr_llm.config import Config
     from nr_llm.runtime import Runtime
 
 _HOST: Final = "nr_llm_cli.host"
@@ -54,7 +54,7 @@ def open_host(context: click.Context, files: Sequence[Path] = ()) -> PluginHost:
     return host
 
 
-def config_of(said: Globals) -> PluginConfig | None:
+def config_of(said: Globals) -> Config | None:
     """
     Return what the configuration file says: ``--config``, else ``NR_LLM_CONFIG``; both are the user's own words.
 

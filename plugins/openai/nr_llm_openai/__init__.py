@@ -20,3 +20,9 @@ __all__ = ["COMPATIBLE", "DIALECTS", "OPENAI", "ChatCodec", "Dialect", "OpenAI",
 def nr_llm_providers(settings: OpenAISettings) -> Iterable[Provider]:
     """Offer the service that the settings name: OpenAI unless they give another address."""
     return [OpenAI(settings=settings)]
+
+
+@hookimpl
+def nr_llm_make_provider(name: str, settings: OpenAISettings) -> Provider:
+    """Make a further service that speaks the same form."""
+    return OpenAI(name, settings=settings)

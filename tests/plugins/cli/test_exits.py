@@ -33,6 +33,7 @@ CODES = {
     "TransportError": 4,
     "StreamInterruptedError": 4,
     "MalformedReplyError": 4,
+    "InvalidOutputError": 4,
     "MissingToolCallError": 4,
     "StoreError": 1,
     "ToolError": 5,

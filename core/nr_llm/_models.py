@@ -1,0 +1,122 @@
+"""Turns the name of a model into who answers, what is known of the model, and what its runs begin with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import attrs
+
+from nr_llm._choice import Source
+from nr_llm.aliases import ModelAlias, facts_of
+from nr_llm.errors import ConfigurationError, InvalidRequestError, UnknownNameError
+from nr_llm.limits import LEAST_RESULT_BYTES, Limits
+from nr_llm.messages import ChatMessage
+from nr_llm.options import Options
+from nr_llm.providers import Model, Provider
+
+
+@attrs.frozen
+class Chosen:
+    """
+    A model as a run uses it.
+
+    Attributes:
+        provider: Who answers.
+        known: What is known of the model.
+        alias: The row it was named by, or None.
+    """
+
+    provider: Provider
+    known: Model
+    alias: ModelAlias | None = None
+
+    def options(self, given: Options) -> Options:
+        """Return a caller's options, with the row's behind them."""
+        return given if self.alias is None else self.alias.under(given)
+
+    def limits(self, given: Limits) -> Limits:
+        """Return a caller's limits, with the row's behind them, tightened to the results the model copes with."""
+        limits = given if self.alias is None else self.alias.bounding(given)
+        most = self.known.result_bytes
+        if most is None or most >= limits.result_bytes:
+            return limits
+        return attrs.evolve(limits, result_bytes=max(most, LEAST_RESULT_BYTES))
+
+    def check(self, messages: Iterable[ChatMessage]) -> None:
+        """
+        Refuse attachments that the model is known not to read; what it reads is unknown if it does not say.
+
+        Raises:
+            InvalidRequestError: There is one; the text names it, the model, what that reads and what to do.
+        """
+        reads = self.known.attachments
+        if reads is None:
+            return
+        for attachment in (each for message in messages for each in message.attachments):
+            if not any(attachment.media_type.startswith(prefix) for prefix in reads):
+                named = f" ({attachment.name})" if attachment.name else ""
+                raise InvalidRequestError(
+                    f"the model {self.known.name!r} reads no {attachment.media_type}{named}, "
+                    f"{f'only {_kinds(reads)}' if reads else 'and no other attachment'}; leave it out, hand over its "
+                    "text, or name another model",
+                    provider=self.provider.name,
+                )
+
+
+def _kinds(prefixes: Iterable[str]) -> str:
+    return ", ".join(f"{prefix}*" if prefix.endswith("/") else prefix for prefix in prefixes)
+
+
+def chosen(reference: str, host: Source | None, provider: Callable[[str], Provider]) -> Chosen:
+    """
+    Look up a model.
+
+    Args:
+        reference: An alias, or ``provider:model``; without a colon, a provider's default model.
+        host: Knows the aliases, or None if there are none.
+        provider: Returns a provider by name.
+
+    Raises:
+        UnknownNameError: It is neither.
+        ConfigurationError: It is no text, the alias is wrong, or its provider is unknown or wrong.
+    """
+    aliases: Mapping[str, ModelAlias] = {} if host is None else host.models()
+    alias = host.model(reference) if host is not None and isinstance(reference, str) else None
+    if alias is None:
+        name, known_as = split_model(reference)
+        found = _named(reference, name, aliases, provider)
+        return Chosen(found, facts_of(found.describe(known_as), aliases.values()))
+    try:
+        found = provider(alias.provider)
+    except UnknownNameError as error:
+        raise ConfigurationError(
+            f"Model {alias.name!r}, {alias.source}: {error}", remedy=f"Correct provider in [models.{alias.name}]."
+        ) from error
+    return Chosen(found, alias.describe(found.describe(alias.id)), alias)
+
+
+def _named(
+    reference: str, name: str, aliases: Mapping[str, ModelAlias], provider: Callable[[str], Provider]
+) -> Provider:
+    try:
+        return provider(name)
+    except UnknownNameError as error:
+        if ":" in reference:
+            raise
+        remedy = "A model is named PROVIDER:MODEL, such as openai:gpt-5-mini or local:, or by an alias of nr-llm.toml."
+        raise UnknownNameError(error.kind, name, known=(*error.suggestions, *aliases), remedy=remedy) from None
+
+
+def split_model(reference: str) -> tuple[str, str]:
+    """
+    Split ``provider:model``; without a colon the provider's default model is meant.
+
+    Raises:
+        ConfigurationError: There is no provider in it.
+    """
+    given: Any = reference
+    provider, _, model = given.partition(":") if isinstance(given, str) else ("", "", "")
+    if not provider:
+        raise ConfigurationError(f"{reference!r} names no model.", remedy="Write provider:model, such as local:.")
+    return provider, model

@@ -1,0 +1,186 @@
+"""A model gets a name of one's own, with what is known of it and what its runs begin with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+import attrs
+
+from nr_llm.config import Table
+from nr_llm.errors import ConfigurationError, InvalidValueError, UnknownNameError
+from nr_llm.limits import Limits
+from nr_llm.options import Options, whole
+from nr_llm.providers import Model
+from nr_llm.settings import Subject, resolve_settings
+
+_UNSET: Final = Options()
+_USUAL: Final = Limits()
+_FACTS: Final = ("context", "max_output", "max_tools", "result_bytes", "attachments")
+
+
+@attrs.frozen(kw_only=True)
+class ModelAlias:
+    """
+    A row of the configuration, ``[models.NAME]``.
+
+    Attributes:
+        name: The alias.
+        provider: Name of the provider.
+        id: The model's name, as the provider knows it; empty for the provider's default.
+        facts: What is known of the model, by the names of `Model`; over what the provider says.
+        limits: Bounds of its runs, by the names of `Limits`; a caller's go first.
+        options: Settings of its calls; a caller's go first.
+        source: Where the row is from.
+    """
+
+    name: str
+    provider: str
+    id: str = ""
+    facts: Mapping[str, Any] = attrs.field(factory=dict)
+    limits: Mapping[str, Any] = attrs.field(factory=dict)
+    options: Options = attrs.field(factory=Options)
+    source: str = "the program"
+
+    @property
+    def reference(self) -> str:
+        """What it stands for, as ``provider:model``."""
+        return f"{self.provider}:{self.id}"
+
+    def describe(self, known: Model) -> Model:
+        """Return what the provider knows of the model, with the row's facts over it."""
+        return attrs.evolve(known, **self.facts)
+
+    def under(self, options: Options) -> Options:
+        """Return a caller's options, with the row's where the caller set none; namespaces are joined."""
+        both = {
+            name: {**self.options.provider_options.get(name, {}), **options.provider_options.get(name, {})}
+            for name in dict.fromkeys((*self.options.provider_options, *options.provider_options))
+        }
+        return attrs.evolve(self.options, **_set(options, _UNSET) | {"provider_options": both})
+
+    def bounding(self, limits: Limits) -> Limits:
+        """Return a caller's limits, with the row's where the caller's are the usual ones."""
+        return attrs.evolve(_USUAL, **{**self.limits, **_set(limits, _USUAL)})
+
+
+def _set(values: Any, usual: Any) -> dict[str, Any]:
+    names = [field.name for field in attrs.fields(type(values))]
+    return {name: value for name in names if (value := getattr(values, name)) != getattr(usual, name)}
+
+
+def facts_of(model: Model, aliases: Iterable[ModelAlias]) -> Model:
+    """Return what is known of a model, with the facts on which all rows that name it agree."""
+    rows = [row for row in aliases if (row.provider, row.id) == (model.provider, model.name)]
+    first = rows[0].facts if rows else {}
+    agreed = {name: value for name, value in first.items() if all(row.facts.get(name) == value for row in rows)}
+    return attrs.evolve(model, **agreed)
+
+
+def _prefixes(given: tuple[str, ...] | None) -> tuple[str, ...] | None:
+    return None if given is None else tuple(kind.removesuffix("*") for kind in given)
+
+
+@attrs.frozen(kw_only=True)
+class _Row:
+    # What [models.NAME] may hold.
+    provider: str
+    id: str = ""
+    context: int | None = attrs.field(default=None, validator=whole(1))
+    max_output: int | None = attrs.field(default=None, validator=whole(1))
+    max_tools: int | None = attrs.field(default=None, validator=whole(0))
+    result_bytes: int | None = attrs.field(default=None, validator=whole(1))
+    attachments: tuple[str, ...] | None = attrs.field(default=None, converter=_prefixes)
+    limits: Mapping[str, Any] = attrs.field(factory=dict)
+    defaults: Mapping[str, Any] = attrs.field(factory=dict)
+
+
+def alias_of(name: str, tables: Iterable[Table]) -> ModelAlias:
+    """
+    Read a row.
+
+    Args:
+        name: The alias.
+        tables: What files say of it, the one that counts first in front.
+
+    Raises:
+        ConfigurationError: A name or value is wrong, or a file says what it may not; file, table and remedy are named.
+    """
+    tables = tuple(tables)
+    subject = Subject(name=name, kind="Model", section="models", variables=False, further=False)
+    row = resolve_settings(_Row, plugin=subject, values=tables, environ={}).settings
+    _refuse_elsewhere(subject, tables)
+    return ModelAlias(
+        name=name,
+        provider=row.provider,
+        id=row.id,
+        facts={fact: value for fact in _FACTS if (value := getattr(row, fact)) is not None},
+        limits=_limits(subject, tables),
+        options=_options(subject, tables),
+        source=tables[0].source,
+    )
+
+
+def _refuse_elsewhere(subject: Subject, tables: tuple[Table, ...]) -> None:
+    """Refuse a cloned project that sends what the user's own row keeps in one place to another."""
+    own = [table.values["provider"] for table in tables if table.trusted and "provider" in table.values]
+    for table in tables:
+        if own and not table.trusted and table.values.get("provider", own[0]) not in own:
+            raise _untrusted(subject, table, "provider")
+
+
+def _limits(subject: Subject, tables: tuple[Table, ...]) -> dict[str, Any]:
+    merged: dict[str, Any] = {}
+    for table in reversed(tables):
+        given = _inner(subject, table, "limits")
+        below = attrs.evolve(_USUAL, **merged)
+        limits = _built(Limits, given, subject, table, "limits")
+        for name in given if not table.trusted else ():
+            if _wider(getattr(limits, name), getattr(below, name)):
+                raise _untrusted(subject, table, f"limits.{name}")
+        merged |= given
+    return merged
+
+
+def _wider(value: Any, than: Any) -> bool:
+    return than is not None and value > than
+
+
+def _options(subject: Subject, tables: tuple[Table, ...]) -> Options:
+    merged: dict[str, Any] = {}
+    for table in reversed(tables):
+        given = _inner(subject, table, "defaults")
+        if "provider_options" in given and not table.trusted:  # they may name servers a service then talks to
+            raise _untrusted(subject, table, "defaults.provider_options")
+        _built(Options, given, subject, table, "defaults")
+        merged |= given
+    return Options(**merged)
+
+
+def _inner(subject: Subject, table: Table, name: str) -> Mapping[str, Any]:
+    found: object = table.values.get(name, {})
+    if not isinstance(found, Mapping):
+        raise ConfigurationError(
+            f"{subject}, {table.source}: {name} is no table.", remedy=f"Write [models.{subject.name}.{name}]."
+        )
+    return found
+
+
+def _built(kind: Any, given: Mapping[str, Any], subject: Subject, table: Table, name: str) -> Any:
+    known = [field.name for field in attrs.fields(kind)]
+    where = f"{subject}, {table.source}: {name}"
+    for setting in given:
+        if setting not in known:
+            problem = UnknownNameError("setting", setting, known=known)
+            raise ConfigurationError(f"{where}: {problem}", remedy=f"It has {', '.join(known)}.")
+    try:
+        return kind(**given)
+    except InvalidValueError as error:
+        raise ConfigurationError(f"{where}.{error}.", remedy=f"Correct it in [models.{subject.name}].") from error
+
+
+def _untrusted(subject: Subject, table: Table, name: str) -> ConfigurationError:
+    return ConfigurationError(
+        f"{subject}: {table.source} is not trusted and sets {name!r} beyond your own configuration.",
+        remedy="Say it in your user configuration instead, or trust this project.",
+    )

@@ -25,14 +25,15 @@ def tool_calls(parts: Sequence[CallParts], request: CompletionRequest, *, cut: b
     Make calls of their parts, in the terms of the request.
 
     Names become those on offer, and nulls that only a strict schema asked for are left out.  An id that is missing
-    or taken becomes ``call_<index>``, so that the same reply always gives the same calls.
+    or taken becomes ``call_<number>``, one that no call of the conversation has, so that the same reply always
+    gives the same calls.
 
     Args:
         parts: (id, name, arguments) of each call; arguments are an object, or JSON text, or None.
         request: What was asked.
         cut: Whether the answer ended for its length: a last call without arguments had none yet.
     """
-    ids = _ids([call_id for call_id, _, _ in parts])
+    ids = _ids([call_id for call_id, _, _ in parts], request)
     calls = [
         ToolCall.from_wire({"id": call_id, "function": {"name": name or UNNAMED, "arguments": arguments}})
         for call_id, (_, name, arguments) in zip(ids, parts, strict=True)
@@ -54,15 +55,18 @@ def demand_calls(calls: Sequence[ToolCall], request: CompletionRequest, *, provi
         )
 
 
-def _ids(given: Sequence[str | None]) -> list[str]:
+def _ids(given: Sequence[str | None], request: CompletionRequest) -> list[str]:
+    if None not in given and len(set(given)) == len(given):
+        return [call_id for call_id in given if call_id is not None]
+    taken = {call.id for message in request.messages for call in message.tool_calls or ()}
     ids: dict[str, None] = {}
-    sent, number = set(given), 0
+    number = 0
     for i, call_id in enumerate(given):
         number = max(number, i)
         while call_id is None or call_id in ids:
             call_id = f"call_{number}"
             number += 1
-            if call_id in sent:
+            if call_id in given or call_id in taken:
                 call_id = None
         ids[call_id] = None
     return list(ids)

@@ -1,0 +1,101 @@
+"""The provider: one server, most often on this machine."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import urlsplit, urlunsplit
+
+import attrs
+from nr_llm.codecs.access import Auth, Key, access, address_of
+from nr_llm.providers import Endpoint, Model, TransportOptions
+from nr_llm.secrets import Secret
+
+from nr_llm_ollama.codec import OllamaCodec
+from nr_llm_ollama.settings import OllamaSettings
+
+PORT = 11434
+"""The port Ollama listens at unless told otherwise."""
+
+KEY = Key(variables=("NR_LLM_OLLAMA_API_KEY", "OLLAMA_API_KEY"), needed_at="ollama.com")
+
+
+class Ollama:
+    """
+    Models served by Ollama, on this machine, elsewhere, or in its cloud.
+
+    Args:
+        name: Name of the provider, the part before the colon in ``ollama:qwen3``.
+        settings: Where and how; further keyword arguments are settings by their names.
+        api_key: The key, in place of the settings'.
+        auth: Lets requests in, in place of a key: called on each request, returns it with what it needs.
+
+    Raises:
+        ConfigurationError: The address or the key cannot be used.
+    """
+
+    def __init__(
+        self,
+        name: str = "ollama",
+        *,
+        settings: OllamaSettings | None = None,
+        api_key: Secret | str | None = None,
+        auth: Auth | None = None,
+        **more: Any,
+    ) -> None:
+        settings = attrs.evolve(settings or OllamaSettings(), **more)
+        if api_key is not None:
+            settings = attrs.evolve(settings, api_key=api_key if isinstance(api_key, Secret) else Secret(api_key))
+        self._name = name
+        address = address_of(server_at(settings.base_url or "127.0.0.1"), "/api/chat")
+        self._access = access(name, settings, address=address, key=settings.api_key, form=KEY, auth=auth)
+        self._codec = OllamaCodec(
+            provider=name, url=self._access.place.url, headers=self._access.headers, redact=self._access.redact
+        )
+
+    @property
+    def name(self) -> str:
+        """The provider's name."""
+        return self._name
+
+    @property
+    def endpoint(self) -> Endpoint:
+        """Where the data goes."""
+        return self._access.endpoint
+
+    @property
+    def codec(self) -> OllamaCodec:
+        """The wire format."""
+        return self._codec
+
+    @property
+    def transport(self) -> TransportOptions:
+        """How to connect."""
+        return self._access.transport
+
+    def describe(self, model: str) -> Model:
+        """Return what is known of `model`: which ones there are, and what they can, the server alone knows."""
+        return Model(provider=self._name, name=model, structured_output="alone")
+
+    def __repr__(self) -> str:
+        return f"Ollama({self._name!r}, {self._access.place.shown!r})"
+
+
+def server_at(host: str) -> str:
+    """
+    Return the address that a value of ``OLLAMA_HOST`` means: a host, a port, both, or an address.
+
+    A server that listens on all addresses is asked on this machine's own.
+    """
+    text = host.strip()
+    full = text if "://" in text else f"http://{text}"
+    try:
+        parts = urlsplit(full)
+        name, port = parts.hostname or "127.0.0.1", parts.port
+    except ValueError:
+        return full  # `target` says what is wrong with it
+    name = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(name, name)  # noqa: S104  # it is not listened at
+    if port is None and parts.scheme == "http":
+        port = PORT
+    place = f"[{name}]" if ":" in name else name
+    users = f"{parts.netloc.rpartition('@')[0]}@" if "@" in parts.netloc else ""
+    return urlunsplit(parts._replace(netloc=f"{users}{place}" if port is None else f"{users}{place}:{port}"))

@@ -282,7 +282,11 @@ class PluginHost:
             configured=self._desk.configured,
             read=self._desk.read,
         )
-        return examine(case, config_findings(self._config, self._directory.all()))
+        return examine(case, self.config_findings())
+
+    def config_findings(self) -> tuple[Finding, ...]:
+        """Return what is wrong with the configuration's providers and models; loads all plugins."""
+        return tuple(config_findings(self._config, self._directory.all()))
 
     def close(self) -> None:
         """Close every toolset that was opened, the last first; one that raises is logged and stops no other."""

@@ -31,7 +31,7 @@ WAYS: Final = (
 )
 """The ways to a model, for those who have none."""
 
-NOT_INSTALLED: Final = "No model is named (-m or NR_LLM_MODEL), and the embedded one is not installed."
+NOT_INSTALLED: Final = "No model is named (-m, NR_LLM_MODEL or default_model), and the embedded one is not installed."
 
 PLUGIN_FILE: Final = click.Path(exists=True, dir_okay=False, path_type=Path)
 
@@ -42,7 +42,7 @@ class Asked:
     What the command line says of a conversation.
 
     Attributes:
-        model: ``provider:model``, or None.
+        model: An alias or ``provider:model``, or None.
         system: An instruction in front of the conversation, or None.
         tools: Names of tools, ``none`` alone for none; empty for the default set.
         files: Files with plugins.
@@ -64,14 +64,9 @@ class Asked:
     whole: bool = False
 
     @property
-    def reference(self) -> str:
-        """The model to ask: the named one, ``NR_LLM_MODEL``, or the embedded one."""
-        return self.model or os.environ.get("NR_LLM_MODEL") or DEFAULT_MODEL
-
-    @property
-    def by_default(self) -> bool:
-        """Whether nobody named a model."""
-        return not (self.model or os.environ.get("NR_LLM_MODEL"))
+    def named(self) -> str | None:
+        """The model that the command line or ``NR_LLM_MODEL`` names, an alias or ``provider:model``, or None."""
+        return self.model or os.environ.get("NR_LLM_MODEL") or None
 
     def settings(self) -> dict[str, Any]:
         """
@@ -84,9 +79,9 @@ class Asked:
         from nr_llm.limits import Limits
         from nr_llm.options import Options
 
-        limits = Limits() if self.max_rounds is None else Limits(rounds=self.max_rounds)
+        limits = None if self.max_rounds is None else Limits(rounds=self.max_rounds)
         options = Options(temperature=self.temperature, max_tokens=self.max_tokens)
-        return {"model": self.reference, "tools": chosen_tools(self.tools), "limits": limits, "options": options}
+        return {"model": self.named, "tools": chosen_tools(self.tools), "limits": limits, "options": options}
 
 
 def chosen_tools(names: Sequence[str]) -> list[str] | None:
@@ -106,7 +101,12 @@ def conversation_options(command: Decorated) -> Decorated:
 
 
 _OPTIONS: Final = (
-    click.option("-m", "--model", metavar="PROVIDER:MODEL", help="The model; else NR_LLM_MODEL, else the local one."),
+    click.option(
+        "-m",
+        "--model",
+        metavar="MODEL",
+        help="PROVIDER:MODEL or an alias; else NR_LLM_MODEL, the file's default, the local one.",
+    ),
     click.option("-s", "--system", metavar="TEXT", help="An instruction in front of the conversation."),
     click.option(
         "-T",
@@ -140,19 +140,21 @@ def conversation(context: click.Context, asked: Asked) -> Iterator[Runtime]:
     from nr_llm_cli.session import opened
 
     layers: tuple[Any, ...] = (Retry(),) if not asked.whole else (Retry(), whole_answers)
-    with ways(asked), opened(context, asked.files, middleware=layers) as (host, runtime):
-        if asked.pull:
-            pull(context, host, asked.reference)
-        yield runtime
+    with opened(context, asked.files, fallback=DEFAULT_MODEL, middleware=layers) as (host, runtime):
+        named = asked.named or host.default_model
+        with ways(by_default=named is None):
+            if asked.pull:
+                pull(context, host, named or DEFAULT_MODEL)
+            yield runtime
 
 
 @contextmanager
-def ways(asked: Asked) -> Iterator[None]:
+def ways(*, by_default: bool) -> Iterator[None]:
     """Say to whoever named no model and has none which ways there are to one."""
     try:
         yield
     except (ConfigurationError, PluginError) as error:
-        said = _without_model(error) if asked.by_default else None
+        said = _without_model(error) if by_default else None
         if said is None:
             raise
         told = ConfigurationError(said, remedy=WAYS)
@@ -176,11 +178,12 @@ def pull(context: click.Context, host: PluginHost, reference: str) -> None:
     Args:
         context: The command's.
         host: The plugins.
-        reference: ``provider:model``.
+        reference: An alias or ``provider:model``.
     """
     from nr_llm_cli.extensions import command_of
 
-    provider, _, model = reference.partition(":")
+    alias = host.model(reference)
+    provider, _, model = (reference if alias is None else alias.reference).partition(":")
     found = command_of(host, "models pull")
     if found is not None and found.plugin == provider:
         arguments = [model] if model else []

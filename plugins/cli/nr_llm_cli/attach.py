@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import mimetypes
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
 import attrs
 import click
 from nr_llm.messages import Attachment
-from nr_llm.providers import Model
 
 MOST: Final = 20_000_000
 """Bytes of one file: what the large services take of an image or document."""
@@ -55,21 +54,6 @@ def attach(paths: Iterable[Path]) -> Attached:
         else:
             raise click.UsageError(f"{path} is neither text nor of a kind its name or content tells.")
     return Attached("".join(texts), tuple(attachments))
-
-
-def check(attachments: Sequence[Attachment], model: Model) -> None:
-    """
-    Refuse what a model is known not to read, before anything is sent.
-
-    Raises:
-        UsageError: It reads no such file.
-    """
-    for attached in attachments:
-        known = model.attachments
-        if known is not None and not any(attached.media_type.startswith(prefix) for prefix in known):
-            raise click.UsageError(
-                f"{model.provider}:{model.name} reads no {attached.media_type} ({attached.name}); leave out -a."
-            )
 
 
 def media_type(name: str, data: bytes) -> str | None:

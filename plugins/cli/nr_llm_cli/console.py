@@ -24,6 +24,7 @@ class Console:
         colour: Whether a terminal may have colours and a moving sign that something goes on.
 
     Attributes:
+        moves: Whether a moving sign shows that something goes on.
         out: The stdout of now, for data alone: later it may be one for whatever plugins print (`aside`).
     """
 
@@ -37,6 +38,7 @@ class Console:
         self._cleaner = Cleaner()
         self._open_line = False
         self._waiting = Waiting() if self._rich and not quiet else None
+        self.moves = self._waiting is not None
 
     def say(self, text: str = "", **style: Any) -> None:
         """Write a line for people, unless they want quiet."""

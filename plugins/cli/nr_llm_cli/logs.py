@@ -15,7 +15,7 @@ class LogLines(logging.Handler):
     """
     Writes log records to stderr.
 
-    A tool's failure is told by its step already; the log has what else is known of it, which is for debugging.
+    A failure has a traceback, which is for debugging: others read that it happened, and how to see it.
 
     Args:
         debug: Whether everything is written.
@@ -30,8 +30,9 @@ class LogLines(logging.Handler):
         text = visible(self.format(record))
         if self._debug:
             click.echo(f"{record.name}: {text}", err=True)
-        elif record.levelno < logging.ERROR:
-            click.echo(text.partition("\n")[0], err=True)
+        else:
+            hint = "; run it again with --debug to see where" if record.levelno >= logging.ERROR else ""
+            click.echo(text.partition("\n")[0] + hint, err=True)
 
 
 @contextmanager

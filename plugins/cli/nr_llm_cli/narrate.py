@@ -82,6 +82,8 @@ class Narrator:
         match step.kind:
             case StepKind.REQUEST if self._console.verbose:
                 self._console.say(offered(step), dim=True)
+            case StepKind.REQUEST if not self._console.moves:  # else nobody could tell a slow model from a dead one
+                self._console.say(f"round {step.round}: asking …", dim=True)
             case StepKind.LLM:
                 self._reply(step)
             case StepKind.TOOL:
@@ -129,10 +131,15 @@ class Narrator:
             self._console.say(f"  waits: {one_line(waiting.call.name)} {render.arguments(waiting.call.arguments)}")
 
     def _beside(self, invocations: tuple[ToolInvocation, ...]) -> None:
-        """Show what the tools said: a small model's sentence may be wrong where they are right."""
+        """
+        Show what the tools said: a small model's sentence may be wrong where they are right.
+
+        What was drawn as a table when the call ended is not repeated as text, but for the line that sums it up.
+        """
         for call in [made for made in invocations if not made.is_error][-RESULTS:]:
             self._console.say(f"What {one_line(call.name)} returned:", bold=True)
-            self._console.say_all(render.excerpt(call.content), indent="  ")
+            lines = render.excerpt(call.content)
+            self._console.say_all(lines[:1] if call.artifacts else lines, indent="  ")
 
     def interrupt(self, state: RunState) -> None:  # noqa: ARG002 - a Reporter's
         """End the line; what was done is said by the error."""

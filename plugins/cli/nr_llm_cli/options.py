@@ -103,7 +103,7 @@ def global_options(*, hidden: bool = True) -> Callable[[Decorated], Decorated]:
             "--config",
             type=click.Path(exists=True, dir_okay=False, path_type=Path),
             metavar="FILE",
-            help="Read the settings of plugins from this file.",
+            help="Read the configuration from this file.",
             callback=_note("config", Path),
             **kept,
         ),

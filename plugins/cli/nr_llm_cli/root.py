@@ -7,6 +7,7 @@ import os
 import sys
 import traceback
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any, Final
 
 import click
@@ -100,9 +101,17 @@ def _report(error: BaseException, arguments: Sequence[str], *, debug: bool) -> i
         traceback.print_exception(error)
     with contextlib.suppress(OSError):
         click.echo(failure.line, err=True)
-        if {"--json", "--ndjson"} & set(arguments):
+        if _for_program(arguments):
             click.echo(failure.envelope, err=True)
     return int(failure.exit)
+
+
+def _for_program(arguments: Sequence[str]) -> bool:
+    """Say whether output was asked for as JSON; in `tools call` that is a format, and ``--json`` has the arguments."""
+    pairs = list(pairwise(arguments))
+    if ("tools", "call") in pairs:
+        return ("--format", "json") in pairs or "--format=json" in arguments
+    return bool({"--json", "--ndjson"} & set(arguments))
 
 
 def _version(context: click.Context, _: click.Parameter, value: bool) -> None:  # noqa: FBT001 - click's signature

@@ -106,13 +106,16 @@ def _line(error: BaseException, path: Path) -> str:
 
 
 @contextmanager
-def opened(context: click.Context, files: Sequence[Path] = (), **settings: Any) -> Iterator[tuple[PluginHost, Runtime]]:
+def opened(
+    context: click.Context, files: Sequence[Path] = (), *, fallback: str | None = None, **settings: Any
+) -> Iterator[tuple[PluginHost, Runtime]]:
     """
     Open a Runtime and close it in the end; meanwhile what is printed goes to stderr.
 
     Args:
         context: The command's.
         files: Plugins given as files.
+        fallback: The model of runs that name none, where the configuration has no default.
         **settings: Further arguments of `Runtime`.
     """
     from nr_llm import Runtime
@@ -122,5 +125,5 @@ def opened(context: click.Context, files: Sequence[Path] = (), **settings: Any) 
     logged = logging_to_stderr(debug=globals_of(context).debug)
     with aside(), logged:
         host = open_host(context, files) if files else host_of(context)
-        with Runtime(host, **settings) as runtime:
+        with Runtime(host, model=host.default_model or fallback, **settings) as runtime:
             yield host, runtime

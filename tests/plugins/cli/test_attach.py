@@ -6,9 +6,10 @@ from pathlib import Path
 
 import click
 import pytest
-from nr_llm.providers import Model
 from nr_llm_cli import attach as module
-from nr_llm_cli.attach import attach, check, media_type
+from nr_llm_cli.attach import attach, media_type
+
+from tests.plugins.cli.shell import ask, plugin_file
 
 
 @pytest.mark.parametrize(
@@ -66,9 +67,9 @@ def test_what_a_model_does_not_read_is_not_sent(tmp_path: Path) -> None:
     """A model that is known to read images only gets no document; one of which nothing is known gets it."""
     path = tmp_path / "a.pdf"
     path.write_bytes(b"%PDF-1.7")
-    attachments = attach([path]).attachments
+    picky = plugin_file(tmp_path, '"hi"', model='attachments=("image/",)', name="picky")
+    result = ask(picky, "-a", path)
 
-    check(attachments, Model(provider="p", name="m"))
-    check(attachments, Model(provider="p", name="m", attachments=("application/",)))
-    with pytest.raises(click.UsageError, match=r"p:m reads no application/pdf \(a.pdf\)"):
-        check(attachments, Model(provider="p", name="m", attachments=("image/",)))
+    assert ask(plugin_file(tmp_path, '"hi"'), "-a", path).exit_code == 0
+    assert (result.exit_code, result.stdout) == (4, "")
+    assert "reads no application/pdf (a.pdf), only image/*" in result.stderr

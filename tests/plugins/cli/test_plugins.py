@@ -236,6 +236,7 @@ def test_providers_are_listed(site: Path) -> None:
         "local": True,
         "plugin": "cli_offers",
         "package": f"{name} 1.0",
+        "source": None,
     }
     assert "cli_models  this process  yes" in text
 
@@ -249,21 +250,33 @@ def test_without_providers_the_list_says_how_to_get_one() -> None:
 
 
 def test_models_are_listed(site: Path) -> None:
-    """Providers that know their models list them, all or of one."""
+    """Providers that know their models list them, all or of one; of one that does not, there is nothing to list."""
     name = install(site, "nr_llm_cli_lists", MODELS)
     rows = json.loads(invoke("models", "list", "--json", env=only(name)).stdout)
 
+    silent = invoke("models", "list", "--provider", "cli_silent", env=only(name))
+
     assert rows == [
-        {"model": "cli_models:big", "context": 4096, "max_tools": None, "notice": "Slow.", "details": ["size: 1 GB"]}
+        {
+            "model": "cli_models:big",
+            "alias": [],
+            "context": 4096,
+            "max_output": None,
+            "max_tools": None,
+            "attachments": None,
+            "notice": "Slow.",
+            "details": ["size: 1 GB"],
+        }
     ]
-    assert "cli_models:big" in invoke("models", "list", "cli_models", env=only(name)).stdout
-    assert invoke("models", "list", "cli_silent", env=only(name)).stdout == ""
+    assert "cli_models:big" in invoke("models", "list", "--provider", "cli_models", env=only(name)).stdout
+    assert (silent.exit_code, silent.stdout) == (3, "")
+    assert "cannot list its models" in silent.stderr
 
 
 def test_models_of_nobody_are_an_error(site: Path) -> None:
     """A provider that does not exist is named, with those that look alike."""
     name = install(site, "nr_llm_cli_alike", MODELS)
-    result = invoke("models", "list", "cli_model", env=only(name))
+    result = invoke("models", "list", "--provider", "cli_model", env=only(name))
 
     assert result.exit_code == 3
     assert "Did you mean 'cli_models'?" in result.stderr

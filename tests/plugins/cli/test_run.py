@@ -28,16 +28,19 @@ def test_stdout_has_the_answer_alone(script: Path) -> None:
 
 def test_the_way_is_told(script: Path) -> None:
     """First the model, where it is and whether the conversation leaves; then calls, tables, tokens."""
-    lines = ask(script).stderr.splitlines()
+    first, begin, *lines = ask(script).stderr.splitlines()
+    lines = [begin, *lines]
 
-    assert lines[0] == "Model scripted:script at this process: the conversation stays on this machine."
+    assert first == "Model scripted:script at this process: the conversation stays on this machine."
+    assert lines[0] == "round 1: asking …"
     assert lines[1].startswith("round 1: ")
     assert lines[1].endswith(", tokens: 10 in, 5 out, asks for 1 call")
     assert lines[2].startswith('  add {"a":1,"b":2}  ')
     assert lines[2].endswith(" ms, 1 B")
     assert lines[3:6] == ["    Sum", "    a  b", "    1  2"]
-    assert lines[6].endswith("ends: stop")
-    assert lines[7] == "total: 2 rounds, 1 call, tokens: 10 in, 5 out"
+    assert lines[6] == "round 2: asking …"
+    assert lines[7].endswith("ends: stop")
+    assert lines[8] == "total: 2 rounds, 1 call, tokens: 10 in, 5 out"
 
 
 def test_leaving_the_machine_is_said(tmp_path: Path) -> None:
@@ -91,6 +94,43 @@ def test_a_small_model_is_announced_once_and_its_results_are_shown(tmp_path: Pat
 
     assert text.count("Demo quality.") == 1
     assert "What add returned:\n  3\n" in text
+
+
+def test_a_table_is_not_repeated_as_text(tmp_path: Path) -> None:
+    """Rows that were drawn when the call ended are not shown again beside the answer; a text alone is."""
+    more = '''
+@tool
+def count() -> ToolResult:
+    """Count."""
+    return ToolResult.text("2 things\\nlamp\\nchair", ToolArtifact.table("Things", ["name"], [["lamp"], ["chair"]]))
+
+@tool
+def tell() -> str:
+    """Tell."""
+    return "first\\nsecond"
+'''
+    replies = 'calling(("count", {}), ("tell", {})), "Two."'
+    text = ask(plugin_file(tmp_path, replies, model='notice="Small."', more=more)).stderr
+
+    assert text.count("lamp") == 1
+    assert "What count returned:\n  2 things\n" in text
+    assert "What tell returned:\n  first\n  second\n" in text
+
+
+def test_a_tool_that_raises_names_the_way_to_see_where(tmp_path: Path) -> None:
+    """The exception is no business of the model; a person is told how to see it, and sees it then."""
+    more = '''
+@tool
+def boom() -> str:
+    """Raise."""
+    raise RuntimeError("no luck today")
+'''
+    path = plugin_file(tmp_path, 'calling(("boom", {})), "No."', more=more)
+    short, long = ask(path).stderr, ask(path, "--debug").stderr
+
+    assert "; run it again with --debug to see where\n" in short
+    assert "no luck today" not in short
+    assert "RuntimeError: no luck today" in long
 
 
 def test_a_failing_call_shows_its_reason(tmp_path: Path) -> None:
@@ -241,12 +281,12 @@ def test_system_files_and_options_reach_the_model(tmp_path: Path) -> None:
 
 
 def test_a_file_the_model_does_not_read_costs_no_call(tmp_path: Path) -> None:
-    """A known limit of a model is a usage error."""
+    """A known limit of a model is refused like a service would refuse it, before anybody is asked."""
     image = tmp_path / "a.png"
     image.write_bytes(b"\x89PNG\r\n\x1a\n")
     result = ask(plugin_file(tmp_path, '"hi"', model="attachments=()"), "-a", image)
 
-    assert result.exit_code == 2
+    assert result.exit_code == 4
     assert "reads no image/png" in result.stderr
 
 

@@ -27,6 +27,7 @@ def test_an_answer_appears_while_it_is_written_and_once(tmp_path: Path) -> None:
     text = ESCAPES.sub("", run(plugin_file(tmp_path)))
 
     assert text.count("The sum is 3.") == 1
+    assert "asking" not in text
     assert "\nThe sum is 3.\nround 2: " in text
 
 

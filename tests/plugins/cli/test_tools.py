@@ -164,9 +164,12 @@ def test_an_unknown_tool_has_code_5(verb: str, file: Path) -> None:
     assert "Did you mean 'add'?" in result.stderr
 
 
-def test_json_arguments_bring_the_envelope(file: Path) -> None:
-    """Whoever passes JSON gets the error as JSON, in the last line."""
-    result = invoke("tools", "call", "add", "--plugin", file, "--json", "[1]")
+def test_the_format_of_the_output_brings_the_envelope(file: Path) -> None:
+    """Arguments in JSON are what a person types too; whoever wants the result as JSON gets the error so."""
+    call = ("tools", "call", "add", "--plugin", file, "--json", "[1]")
+    person, program, other = invoke(*call), invoke(*call, "--format", "json"), invoke(*call, "--format=json")
 
-    assert result.exit_code == 2
-    assert last_error(result.stderr)["code"] == "usage"
+    assert {result.exit_code for result in (person, program, other)} == {2}
+    assert person.stderr.startswith("Error: --json takes an object")
+    assert person.stderr.count("\n") == 1
+    assert last_error(program.stderr)["code"] == last_error(other.stderr)["code"] == "usage"

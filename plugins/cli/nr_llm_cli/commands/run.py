@@ -40,7 +40,7 @@ def run(context: click.Context, /, prompt: str, **options: Any) -> int:
     PROMPT is the question; - reads it from standard input.  The answer goes to stdout, what happens on the way to
     stderr.
     """
-    from nr_llm_cli.attach import attach, check
+    from nr_llm_cli.attach import attach
     from nr_llm_cli.failures import Stop
 
     asked, rest = asked_of(options)
@@ -50,7 +50,6 @@ def run(context: click.Context, /, prompt: str, **options: Any) -> int:
     attached = attach(rest["attached"])
     reporter = reporter_of(context, stream=not asked.whole, **{k: v for k, v in rest.items() if k in _REPORTING})
     with conversation(context, asked) as runtime:
-        check(attached.attachments, runtime.describe(asked.reference)[1])
         turn = perform(
             runtime,
             question + attached.text,

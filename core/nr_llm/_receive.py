@@ -66,7 +66,7 @@ class HttpStream:
     status: int
     headers: Mapping[str, str] = attrs.field(repr=False)
     _response: Any = attrs.field(repr=False)
-    _pieces: Iterable[bytes] = attrs.field(repr=False)
+    _pieces: Iterator[bytes] = attrs.field(repr=False)
     _place: Target
     _options: TransportOptions = attrs.field(repr=False)
 
@@ -78,7 +78,8 @@ class HttpStream:
             StreamInterruptedError: The connection broke or fell silent.
         """
         with explained(self._place, self._options, reading=True):
-            yield from self._pieces
+            for piece in self._pieces:  # noqa: UP028  # `yield from` would end them, for `drain` too, with this reader
+                yield piece
 
     def read(self) -> HttpReply:
         """
@@ -119,7 +120,7 @@ class AsyncHttpStream:
     status: int
     headers: Mapping[str, str] = attrs.field(repr=False)
     _response: Any = attrs.field(repr=False)
-    _pieces: AsyncIterable[bytes] = attrs.field(repr=False)
+    _pieces: AsyncIterator[bytes] = attrs.field(repr=False)
     _place: Target
     _options: TransportOptions = attrs.field(repr=False)
 

@@ -87,7 +87,7 @@ class HttpTransport:
         with explained(place, self._options):
             response = self._open(request, place)
             headers = _headers(response)
-            pieces = self._pieces(response, headers)
+            pieces = iter(self._pieces(response, headers))
             return HttpStream(_status(response), headers, response, pieces, place, self._options)
 
     def close(self) -> None:
@@ -178,7 +178,7 @@ class AsyncHttpTransport:
         with explained(place, self._options):
             response = await self._open(request, place)
             headers = _headers(response)
-            pieces = self._pieces(response, headers)
+            pieces = aiter(self._pieces(response, headers))
             return AsyncHttpStream(_status(response), headers, response, pieces, place, self._options)
 
     async def aclose(self) -> None:

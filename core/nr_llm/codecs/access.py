@@ -15,6 +15,9 @@ from nr_llm.errors import ConfigurationError, MissingCredentialError
 from nr_llm.providers import Endpoint, HttpRequest, TransportOptions
 from nr_llm.redaction import Redactor
 from nr_llm.secrets import Secret
+from nr_llm.settings import variable
+
+__all__ = ["Access", "Auth", "Key", "ServiceSettings", "Target", "access", "address_of", "loopback", "target"]
 
 Auth: TypeAlias = Callable[[HttpRequest], Any]
 """Returns the request with what lets it in, such as a short-lived token or a signature; may be async in async runs."""
@@ -115,7 +118,7 @@ def access(
     Raises:
         ConfigurationError: The address or the key cannot be used.
     """
-    form = form or Key()
+    form = _named_after(provider, form or Key())
     key = _checked(key, provider, form.variables)
     named = [value for name, value in settings.headers.items() if CREDENTIAL.search(name.lower())]
     given = {**(headers or {}), **settings.headers}
@@ -148,6 +151,12 @@ def address_of(base_url: str, path: str) -> str:
     except ValueError:
         return base_url  # `target` says what is wrong with it
     return urlunsplit(parts._replace(path=parts.path.rstrip("/").removesuffix(path) + path))
+
+
+def _named_after(provider: str, form: Key) -> Key:
+    """A provider under a name of its own reads the variable of that name, and none of the plugin's."""
+    own = variable(provider, "api_key")
+    return form if not form.variables or own in form.variables else attrs.evolve(form, variables=(own,))
 
 
 @attrs.frozen

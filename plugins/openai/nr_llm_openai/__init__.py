@@ -8,12 +8,25 @@ from nr_llm.hookspecs import hookimpl
 from nr_llm.providers import Provider
 
 from nr_llm_openai.codec import ChatCodec
-from nr_llm_openai.dialects import COMPATIBLE, DIALECTS, OPENAI, Dialect
+from nr_llm_openai.dialects import COMPATIBLE, DIALECTS, OPENAI, Dialect, dialect_at, dialect_named
 from nr_llm_openai.options import OpenAIOptions
 from nr_llm_openai.provider import OpenAI
+from nr_llm_openai.responses import ResponsesCodec
 from nr_llm_openai.settings import OpenAISettings
 
-__all__ = ["COMPATIBLE", "DIALECTS", "OPENAI", "ChatCodec", "Dialect", "OpenAI", "OpenAIOptions", "OpenAISettings"]
+__all__ = [
+    "COMPATIBLE",
+    "DIALECTS",
+    "OPENAI",
+    "ChatCodec",
+    "Dialect",
+    "OpenAI",
+    "OpenAIOptions",
+    "OpenAISettings",
+    "ResponsesCodec",
+    "dialect_at",
+    "dialect_named",
+]
 
 
 @hookimpl

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
+from urllib.parse import quote
 
 import attrs
 from nr_llm.codecs.faults import error_for, error_in, fault_in
@@ -12,11 +13,11 @@ from nr_llm.codecs.reading import document, malformed, text_of
 from nr_llm.errors import InvalidValueError, ProviderError
 from nr_llm.memo import Memo, Segment, encode_messages
 from nr_llm.messages import ChatMessage
-from nr_llm.providers import HttpReply, HttpRequest
+from nr_llm.providers import HttpReply, HttpRequest, ModelPage
 from nr_llm.requests import CompletionRequest
 from nr_llm.responses import CompletionResponse
 
-from nr_llm_openai import encode
+from nr_llm_openai import encode, listing
 from nr_llm_openai.answers import Parts, answer
 from nr_llm_openai.decode import calls_of, reasoning_of, texts_of
 from nr_llm_openai.dialects import OPENAI, Dialect
@@ -35,7 +36,8 @@ class ChatCodec:
 
     Args:
         provider: Name of the provider, as on answers and errors.
-        url: Where requests go.
+        url: Where requests go; ``{model}`` in it stands for the model's name.
+        gap: What the model is made to say between results and a person's turn; empty for nothing.
         dialect: The service's ways.
         headers: Further headers of each request; none of them a key, which the transport adds.
         redact: Masks secrets in what errors repeat of a reply.
@@ -44,6 +46,7 @@ class ChatCodec:
     provider: str = "openai"
     url: str = "https://api.openai.com/v1/chat/completions"
     dialect: Dialect = OPENAI
+    gap: str = ""
     headers: tuple[tuple[str, str], ...] = attrs.field(default=(), repr=False)
     redact: Callable[[str], str] = attrs.field(default=_unchanged, repr=False)
 
@@ -65,7 +68,8 @@ class ChatCodec:
             body += [b',"tools":', make() if memo is None else memo.once(request.tools, make)]
         body += [b',"messages":[', messages, b"]}"]
         headers = (("content-type", "application/json"), *self.headers)
-        return HttpRequest("POST", self.url, headers=headers, body=b"".join(body), stream=request.stream)
+        url = self.url.replace("{model}", quote(request.model, safe="")) if "{" in self.url else self.url
+        return HttpRequest("POST", url, headers=headers, body=b"".join(body), stream=request.stream)
 
     def segments(self, messages: Sequence[ChatMessage], start: int) -> Iterator[Segment]:
         """
@@ -75,7 +79,7 @@ class ChatCodec:
             InvalidValueError: As `encode`.
             InvalidRequestError: As `encode`.
         """
-        return encode.segments(messages, start, dialect=self.dialect, provider=self.provider)
+        return encode.segments(messages, start, dialect=self.dialect, provider=self.provider, gap=self.gap)
 
     def decode(self, reply: HttpReply, request: CompletionRequest) -> CompletionResponse:
         """
@@ -99,6 +103,19 @@ class ChatCodec:
     def error(self, reply: HttpReply) -> ProviderError:
         """Return the error that a reply with a failing status stands for."""
         return error_for(self.provider, reply, redact=self.redact, lost="is the base URL right? Most end in /v1")
+
+    def list_models(self, page: str | None = None) -> HttpRequest:  # noqa: ARG002  # there is one page
+        """Return the request for the list of models."""
+        return listing.request_at(self.url, "/chat/completions", self.headers)
+
+    def decode_models(self, reply: HttpReply) -> ModelPage:
+        """
+        Read the list of models.
+
+        Raises:
+            ProviderError: It is no list.
+        """
+        return listing.page_of(reply, provider=self.provider, redact=self.redact)
 
     def _read(self, body: bytes, request: CompletionRequest) -> CompletionResponse:
         payload = document(body, provider=self.provider, redact=self.redact)

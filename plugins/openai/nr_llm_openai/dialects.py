@@ -1,9 +1,10 @@
-"""How services that speak Chat Completions differ, as rows of data: a new service is a row, not a class."""
+"""How services that speak OpenAI's forms differ, as rows of data: a new service is a row, not a class."""
 
 from __future__ import annotations
 
 import re
 from typing import Literal
+from urllib.parse import urlsplit
 
 import attrs
 from nr_llm.errors import UnknownNameError
@@ -17,38 +18,57 @@ class Dialect:
     Attributes:
         name: The row's name, as settings give it.
         base_url: Where the service lives, or None when the user has to say.
+        hosts: Ends of host names that are the service's, beside that of `base_url`.
+        key_variables: The vendor's variables that may hold the key.
+        key_header: Header of the key; anything but ``authorization`` carries it bare.
         max_tokens: The field that bounds the answer; new OpenAI models refuse the old name, old servers the new one.
         call_content: What an assistant turn with calls and no text carries as `content`: servers disagree on
             which of null, an empty string and nothing they take.
+        required: The word that makes the model call some tool.
+        seed: The field of the seed.
         stream_usage: Whether the service reports usage in a stream when asked with `stream_options`.
         strict: Whether the service enforces strict schemas.
         replayed: Fields of a reply that the service wants back on an assistant turn with calls, such as its
             reasoning; what it never sent is never sent.
         id_length: Most characters of a call's id; longer ones are replaced by a digest. None for no bound.
+        id_exact: Whether every id has to be that long, of letters and digits.
         unsampled: Models that refuse sampling settings, as a pattern on their name.
         windows: (pattern on the model's name, tokens of its window, most tokens it writes), first match wins.
         max_tools: Most tools of a request, or None when unknown.
+        attachments: What the listed models read; None when unknown.
+        structured_output: As `Model.structured_output`.
     """
 
     name: str
     base_url: str | None = None
+    hosts: tuple[str, ...] = ()
+    key_variables: tuple[str, ...] = ()
+    key_header: str = "authorization"
     max_tokens: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
     call_content: Literal["null", "empty", "absent"] = "null"
+    required: str = "required"
+    seed: str = "seed"
     stream_usage: bool = True
     strict: bool = True
     replayed: tuple[str, ...] = ()
     id_length: int | None = None
+    id_exact: bool = False
     unsampled: re.Pattern[str] | None = None
     windows: tuple[tuple[re.Pattern[str], int, int], ...] = ()
     max_tools: int | None = None
+    attachments: tuple[str, ...] | None = None
+    structured_output: Literal["native", "alone", "none"] | None = None
 
+
+_UNSAMPLED = re.compile(r"(o\d|gpt-5)(?!.*chat)")
 
 OPENAI = Dialect(
     name="openai",
     base_url="https://api.openai.com/v1",
+    key_variables=("OPENAI_API_KEY",),
     max_tokens="max_completion_tokens",
     id_length=40,
-    unsampled=re.compile(r"(o\d|gpt-5)(?!.*chat)"),
+    unsampled=_UNSAMPLED,
     # https://platform.openai.com/docs/models
     windows=(
         (re.compile(r"gpt-5"), 400_000, 128_000),
@@ -60,13 +80,120 @@ OPENAI = Dialect(
         (re.compile(r"gpt-3\.5"), 16_385, 4_096),
     ),
     max_tools=128,
+    attachments=("image/", "application/pdf", "audio/"),
+    structured_output="native",
 )
 """OpenAI itself."""
+
+AZURE = Dialect(
+    name="azure",
+    hosts=(".openai.azure.com", ".cognitiveservices.azure.com", ".services.ai.azure.com"),
+    key_variables=("AZURE_OPENAI_API_KEY",),
+    key_header="api-key",
+    max_tokens="max_completion_tokens",
+    id_length=40,
+    unsampled=_UNSAMPLED,
+    max_tools=128,
+    structured_output="native",
+)
+"""OpenAI's models at Azure, by deployment or by model; the address says which."""
+
+GROQ = Dialect(
+    name="groq",
+    base_url="https://api.groq.com/openai/v1",
+    key_variables=("GROQ_API_KEY",),
+    max_tokens="max_completion_tokens",
+    max_tools=128,
+)
+
+MISTRAL = Dialect(
+    name="mistral",
+    base_url="https://api.mistral.ai/v1",
+    key_variables=("MISTRAL_API_KEY",),
+    call_content="empty",
+    required="any",
+    seed="random_seed",
+    stream_usage=False,
+    strict=False,
+    id_length=9,
+    id_exact=True,
+    structured_output="alone",
+)
+
+OPENROUTER = Dialect(
+    name="openrouter",
+    base_url="https://openrouter.ai/api/v1",
+    key_variables=("OPENROUTER_API_KEY",),
+    replayed=("reasoning_details",),
+)
+
+TOGETHER = Dialect(
+    name="together",
+    base_url="https://api.together.xyz/v1",
+    hosts=("api.together.ai",),
+    key_variables=("TOGETHER_API_KEY",),
+    structured_output="alone",
+)
+
+FIREWORKS = Dialect(
+    name="fireworks",
+    base_url="https://api.fireworks.ai/inference/v1",
+    key_variables=("FIREWORKS_API_KEY",),
+    structured_output="alone",
+)
+
+DEEPSEEK = Dialect(
+    name="deepseek",
+    base_url="https://api.deepseek.com/v1",
+    key_variables=("DEEPSEEK_API_KEY",),
+    replayed=("reasoning_content",),
+    strict=False,
+    max_tools=128,
+    structured_output="none",
+)
+
+XAI = Dialect(
+    name="xai",
+    base_url="https://api.x.ai/v1",
+    key_variables=("XAI_API_KEY",),
+    max_tools=128,
+    structured_output="native",
+)
+
+PERPLEXITY = Dialect(
+    name="perplexity",
+    base_url="https://api.perplexity.ai",
+    key_variables=("PERPLEXITY_API_KEY", "PPLX_API_KEY"),
+    structured_output="alone",
+)
+
+HUGGINGFACE = Dialect(
+    name="huggingface",
+    base_url="https://router.huggingface.co/v1",
+    key_variables=("HF_TOKEN",),
+    replayed=("reasoning_content", "reasoning_details"),
+)
 
 COMPATIBLE = Dialect(name="compatible", replayed=("reasoning_content", "reasoning_details"))
 """Any other server: vLLM, llama.cpp, LM Studio, LiteLLM, gateways."""
 
-DIALECTS = {row.name: row for row in (OPENAI, COMPATIBLE)}
+DIALECTS = {
+    row.name: row
+    for row in (
+        OPENAI,
+        AZURE,
+        GROQ,
+        MISTRAL,
+        OPENROUTER,
+        TOGETHER,
+        FIREWORKS,
+        DEEPSEEK,
+        XAI,
+        PERPLEXITY,
+        HUGGINGFACE,
+        COMPATIBLE,
+    )
+}
 """The rows by name."""
 
 
@@ -80,3 +207,13 @@ def dialect_named(name: str) -> Dialect:
     if name not in DIALECTS:
         raise UnknownNameError("dialect", name, known=DIALECTS)
     return DIALECTS[name]
+
+
+def dialect_at(host: str) -> Dialect:
+    """Return the row of the service at a host; of hosts nobody knows, the common form."""
+    host = host.lower().rstrip(".")
+    for row in DIALECTS.values():
+        own = urlsplit(row.base_url).hostname if row.base_url else None
+        if host == own or any(host.endswith(end) for end in row.hosts):
+            return row
+    return COMPATIBLE

@@ -37,14 +37,21 @@ def head_of(request: CompletionRequest, dialect: Dialect) -> dict[str, JSON]:
     head: dict[str, JSON] = {"model": request.model}
     head |= {name: value for name, value in _settings(options, request.model, dialect).items() if value is not None}
     if options.response_schema is not None:
-        head["response_format"] = _response_format(options.response_schema, dialect)
+        form = answer_schema(options.response_schema, dialect)
+        head["response_format"] = {"type": "json_schema", "json_schema": form}
     if request.tools:
-        head |= _tool_settings(request)
+        head |= _tool_settings(request, dialect)
+    own = options.of(OpenAIOptions)
+    head |= own.common()
+    if own.verbosity is not None:
+        head["verbosity"] = own.verbosity
+    if own.store:
+        head["store"] = True
     if request.stream:
         head["stream"] = True
         if dialect.stream_usage:
             head["stream_options"] = {"include_usage": True}
-    return head | {name: value for name, value in options.of(OpenAIOptions).raw.items() if name not in OWN}
+    return head | {name: value for name, value in own.raw.items() if name not in OWN}
 
 
 def _settings(options: Options, model: str, dialect: Dialect) -> dict[str, JSON]:
@@ -60,7 +67,7 @@ def _settings(options: Options, model: str, dialect: Dialect) -> dict[str, JSON]
             if settings.pop(name) is not None:
                 _say_dropped(model, name)
     settings[dialect.max_tokens] = options.max_tokens
-    settings["seed"] = options.seed
+    settings[dialect.seed] = options.seed
     settings["reasoning_effort"] = options.reasoning_effort
     return settings
 
@@ -70,10 +77,10 @@ def _say_dropped(model: str, name: str) -> None:
     _log.warning("Model %s takes no %s; the setting is left out.", model, name)
 
 
-def _tool_settings(request: CompletionRequest) -> dict[str, JSON]:
+def _tool_settings(request: CompletionRequest, dialect: Dialect) -> dict[str, JSON]:
     options, settings = request.options, dict[str, JSON]()
     if options.tool_choice in ("auto", "none", "required"):
-        settings["tool_choice"] = options.tool_choice
+        settings["tool_choice"] = dialect.required if options.tool_choice == "required" else options.tool_choice
     elif options.tool_choice is not None:
         if all(tool.name != options.tool_choice for tool in request.tools):
             raise InvalidRequestError(f"tool_choice names {options.tool_choice!r}, a tool that is not offered")
@@ -83,18 +90,12 @@ def _tool_settings(request: CompletionRequest) -> dict[str, JSON]:
     return settings
 
 
-def _response_format(schema: Mapping[str, JSON], dialect: Dialect) -> JSON:
+def answer_schema(schema: Mapping[str, JSON], dialect: Dialect) -> dict[str, JSON]:
+    """Return name, schema and strictness of an answer's form."""
     name = schema.get("title")
     name = name if isinstance(name, str) and WIRE_NAME.fullmatch(name) else "answer"
-    strict = _strict(schema) if dialect.strict and _nothing_optional(schema) else None
-    return {
-        "type": "json_schema",
-        "json_schema": {
-            "name": name,
-            "schema": dict(schema) if strict is None else strict,
-            "strict": strict is not None,
-        },
-    }
+    strict = strict_form(schema) if dialect.strict and _nothing_optional(schema) else None
+    return {"name": name, "schema": dict(schema) if strict is None else strict, "strict": strict is not None}
 
 
 def _nothing_optional(schema: JSON | Mapping[str, JSON]) -> bool:
@@ -109,7 +110,8 @@ def _nothing_optional(schema: JSON | Mapping[str, JSON]) -> bool:
     return all(map(_nothing_optional, schema.values()))
 
 
-def _strict(schema: Mapping[str, JSON]) -> dict[str, JSON] | None:
+def strict_form(schema: Mapping[str, JSON]) -> dict[str, JSON] | None:
+    """Return a schema in its strict form, or None when it has none."""
     from nr_llm._schema import strict_schema
 
     return strict_schema(schema)[0]
@@ -127,15 +129,25 @@ def _tool(tool: ToolSpec, dialect: Dialect) -> JSON:
         "parameters": dict(tool.parameters),
     }
     if tool.strict is not None and dialect.strict:
-        strict = _strict(tool.parameters) if tool.strict else None
+        strict = strict_form(tool.parameters) if tool.strict else None
         function["strict"] = strict is not None
         function["parameters"] = strict or function["parameters"]
     return {"type": "function", "function": function}
 
 
-def segments(messages: Sequence[ChatMessage], start: int, *, dialect: Dialect, provider: str) -> Iterator[Segment]:
+def segments(
+    messages: Sequence[ChatMessage], start: int, *, dialect: Dialect, provider: str, gap: str = ""
+) -> Iterator[Segment]:
     """
     Encode ``messages[start:]``, one segment per message.
+
+    Args:
+        messages: The conversation.
+        start: Where to begin.
+        dialect: The service's ways.
+        provider: Whose state is replayed.
+        gap: What the model is made to say between results and a person's turn, for models that insist on a turn of
+            theirs there; empty for nothing.
 
     Raises:
         InvalidValueError: A call is not answered where services want it, or an answer answers nothing.
@@ -144,7 +156,10 @@ def segments(messages: Sequence[ChatMessage], start: int, *, dialect: Dialect, p
     check_pairs(messages, start=start)
     for i in range(start, len(messages)):
         wire = _message(messages[i], dialect, provider)
-        yield Segment(i + 1, encode_bytes(wire) if wire else b"")
+        data = encode_bytes(wire) if wire else b""
+        if gap and i and messages[i].role is Role.USER and messages[i - 1].role is Role.TOOL:
+            data = encode_bytes({"role": "assistant", "content": gap}) + b"," + data
+        yield Segment(i + 1, data)
 
 
 def _message(message: ChatMessage, dialect: Dialect, provider: str) -> dict[str, JSON] | None:
@@ -198,7 +213,11 @@ def _parts(message: ChatMessage, wire: dict[str, JSON], provider: str) -> None:
 
 
 def wire_id(call_id: str, dialect: Dialect) -> str:
-    """Return a call's id, or a digest in its place when it is too long; calls and their answers get the same."""
-    if dialect.id_length is None or len(call_id) <= dialect.id_length:
+    """Return a call's id, or one made of it that the service takes; calls and their answers get the same."""
+    length = dialect.id_length
+    if length is None or (len(call_id) <= length and not dialect.id_exact):
         return call_id
-    return f"call_{digest(call_id)[:24]}"
+    if not dialect.id_exact:
+        return f"call_{digest(call_id)[:24]}"
+    fits = len(call_id) == length and call_id.isalnum() and call_id.isascii()
+    return call_id if fits else digest(call_id)[:length]

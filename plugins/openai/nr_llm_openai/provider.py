@@ -3,28 +3,31 @@
 from __future__ import annotations
 
 from typing import Any
+from urllib.parse import urlencode, urlsplit, urlunsplit
 
 import attrs
-from nr_llm.codecs.access import Auth, Key, access, address_of
+from nr_llm.codecs.access import Auth, Key, access, address_of, target
+from nr_llm.errors import ConfigurationError
 from nr_llm.providers import Endpoint, Model, TransportOptions
 from nr_llm.secrets import Secret
 
 from nr_llm_openai.codec import ChatCodec
-from nr_llm_openai.dialects import COMPATIBLE, OPENAI, Dialect, dialect_named
+from nr_llm_openai.dialects import AZURE, OPENAI, Dialect, dialect_at, dialect_named
+from nr_llm_openai.responses import ResponsesCodec
 from nr_llm_openai.settings import OpenAISettings
 
-HOST = "api.openai.com"
-KEY = Key(variables=("NR_LLM_OPENAI_API_KEY", "OPENAI_API_KEY"), needed_at=HOST)
+SUFFIXES = {"chat": "/chat/completions", "responses": "/responses"}
+"""What the forms append to a base URL."""
 
 
 class OpenAI:
     """
-    OpenAI, or any server that speaks its Chat Completions form.
+    OpenAI, or any service or server that speaks its forms.
 
     Args:
         name: Name of the provider, the part before the colon in ``openai:gpt-…``.
         settings: Where and how; further keyword arguments are settings by their names.
-        dialect: A row of one's own, for a service that no built-in row fits.
+        dialect: The service: a row's name, or a row of one's own for a service that no built-in one fits.
         api_key: The key, in place of the settings'.
         auth: Lets requests in, in place of a key: called on each request, returns it with what it needs.
 
@@ -37,7 +40,7 @@ class OpenAI:
         name: str = "openai",
         *,
         settings: OpenAISettings | None = None,
-        dialect: Dialect | None = None,
+        dialect: Dialect | str | None = None,
         api_key: Secret | str | None = None,
         auth: Auth | None = None,
         **more: Any,
@@ -46,22 +49,30 @@ class OpenAI:
         if api_key is not None:
             settings = attrs.evolve(settings, api_key=api_key if isinstance(api_key, Secret) else Secret(api_key))
         self._name = name
+        self._dialect = _chosen(dialect or settings.dialect, settings)
         self._access = access(
             name,
             settings,
-            address=address_of(settings.base_url or OPENAI.base_url or "", "/chat/completions"),
+            address=_address(settings, self._dialect),
             key=settings.api_key,
-            form=KEY,
+            form=_key_form(self._dialect),
             auth=auth,
             headers={"openai-organization": settings.organization, "openai-project": settings.project},
         )
-        self._dialect = _chosen(dialect, settings, self._access.place.host)
-        self._codec = ChatCodec(
-            provider=name,
-            url=self._access.place.url,
-            dialect=self._dialect,
-            headers=self._access.headers,
-            redact=self._access.redact,
+        self._codec = self._coded(settings)
+
+    def _coded(self, settings: OpenAISettings) -> ChatCodec | ResponsesCodec:
+        common: dict[str, Any] = {
+            "provider": self._name,
+            "url": self._access.place.url,
+            "dialect": self._dialect,
+            "headers": self._access.headers,
+            "redact": self._access.redact,
+        }
+        return (
+            ResponsesCodec(**common)
+            if settings.api == "responses"
+            else ChatCodec(**common, gap=settings.turn_after_results)
         )
 
     @property
@@ -75,7 +86,7 @@ class OpenAI:
         return self._access.endpoint
 
     @property
-    def codec(self) -> ChatCodec:
+    def codec(self) -> ChatCodec | ResponsesCodec:
         """The wire format."""
         return self._codec
 
@@ -89,16 +100,59 @@ class OpenAI:
         window = next((row for row in self._dialect.windows if row[0].match(model)), None)
         context, longest = window[1:] if window else (None, None)
         return Model(
-            provider=self._name, name=model, context=context, max_output=longest, max_tools=self._dialect.max_tools
+            provider=self._name,
+            name=model,
+            context=context,
+            max_output=longest,
+            max_tools=self._dialect.max_tools,
+            attachments=self._dialect.attachments if window else None,
+            structured_output=self._dialect.structured_output,
         )
 
     def __repr__(self) -> str:
         return f"OpenAI({self._name!r}, {self._access.place.shown!r}, dialect={self._dialect.name!r})"
 
 
-def _chosen(dialect: Dialect | None, settings: OpenAISettings, host: str) -> Dialect:
-    if dialect is None and settings.dialect is not None:
-        dialect = dialect_named(settings.dialect)
-    if dialect is None:
-        dialect = OPENAI if host == HOST else COMPATIBLE
-    return dialect if settings.call_content is None else attrs.evolve(dialect, call_content=settings.call_content)
+def _chosen(given: Dialect | str | None, settings: OpenAISettings) -> Dialect:
+    if isinstance(given, Dialect):
+        row = given
+    elif given is not None:
+        row = dialect_named(given)
+    else:
+        row = OPENAI if settings.base_url is None else dialect_at(target(settings.base_url.strip()).host)
+    return row if settings.call_content is None else attrs.evolve(row, call_content=settings.call_content)
+
+
+def _address(settings: OpenAISettings, dialect: Dialect) -> str:
+    """Return where requests go; at Azure by deployment, the model's name stands in the address."""
+    base_url = settings.base_url or dialect.base_url
+    if base_url is None:
+        raise ConfigurationError(
+            f"The dialect {dialect.name!r} has no address of its own.", remedy="Set base_url to the service's."
+        )
+    suffix = SUFFIXES[settings.api]
+    for other in SUFFIXES.values():
+        base_url = base_url.strip().rstrip("/").removesuffix(other)
+    if dialect.name != AZURE.name:
+        return address_of(base_url, suffix)
+    parts = urlsplit(base_url)
+    if "/openai/v1" in parts.path:
+        return address_of(base_url, suffix)
+    if settings.api_version is None and "api-version" not in parts.query:
+        return address_of(f"{base_url.removesuffix('/openai')}/openai/v1", suffix)
+    if "/deployments/" not in parts.path:
+        parts = parts._replace(path=f"{parts.path.rstrip('/').removesuffix('/openai')}/openai/deployments/{{model}}")
+    if "api-version" not in parts.query:
+        version = urlencode({"api-version": settings.api_version})
+        parts = parts._replace(query="&".join(filter(None, (parts.query, version))))
+    return address_of(urlunsplit(parts), suffix)
+
+
+def _key_form(dialect: Dialect) -> Key:
+    bare = dialect.key_header != "authorization"
+    return Key(
+        header=dialect.key_header,
+        prefix="" if bare else "Bearer ",
+        variables=("NR_LLM_OPENAI_API_KEY", *(dialect.key_variables or OPENAI.key_variables)),
+        needed_at=None if dialect.base_url is None else target(dialect.base_url).host,
+    )

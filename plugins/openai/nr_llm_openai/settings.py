@@ -9,6 +9,8 @@ from nr_llm.codecs.access import ServiceSettings
 from nr_llm.secrets import Secret
 from nr_llm.settings import setting
 
+from nr_llm_openai.dialects import dialect_named
+
 
 @attrs.frozen(kw_only=True)
 class OpenAISettings(ServiceSettings):
@@ -18,9 +20,12 @@ class OpenAISettings(ServiceSettings):
     Attributes:
         api_key: The key; needed for OpenAI itself, sent to any other address when it is set. Also read from
             ``OPENAI_API_KEY``, and from a file that ``NR_LLM_OPENAI_API_KEY_FILE`` names.
-        base_url: Address of the service up to, not including, ``/chat/completions``; OpenAI's unless given.
-        dialect: The service's ways: ``openai``, or ``compatible`` for any other server; told from the
-            address unless given.
+        base_url: Address of the service up to, not including, ``/chat/completions``; the dialect's unless given.
+        dialect: The service: a name of `DIALECTS`, such as ``groq``; told from the address unless given.
+        api: The form: ``chat`` for Chat Completions, ``responses`` for OpenAI's newer one.
+        api_version: Version of the interface at Azure, for addresses by deployment.
+        turn_after_results: What the model is made to say between results and a person's turn, for models that insist
+            on a turn of theirs there; empty for nothing.
         organization: OpenAI organization to charge.
         project: OpenAI project to charge.
         call_content: What an assistant turn with calls and no text carries: ``null``, an ``empty`` string, or the
@@ -30,6 +35,14 @@ class OpenAISettings(ServiceSettings):
     api_key: Secret | None = setting(env=("OPENAI_API_KEY",), default=None)
     base_url: str | None = setting(env=("OPENAI_BASE_URL",), default=None)
     dialect: str | None = None
+    api: Literal["chat", "responses"] = "chat"
+    api_version: str | None = setting(env=("OPENAI_API_VERSION",), default=None)
+    turn_after_results: str = ""
     organization: str | None = setting(env=("OPENAI_ORG_ID",), default=None)
     project: str | None = setting(env=("OPENAI_PROJECT_ID",), default=None)
     call_content: Literal["null", "empty", "absent"] | None = None
+
+    @property
+    def key_variables(self) -> tuple[str, ...]:
+        """The vendor's variables that may hold the key of the service that is chosen by name."""
+        return () if self.dialect is None else dialect_named(self.dialect).key_variables

@@ -7,10 +7,10 @@ from nr_llm import ToolError, ToolResult, tool
 from nr_llm_tools._arithmetic import ArithmeticInputError, evaluate, normalise, written
 
 
-@tool(group="general", timeout=10.0, examples=({"expression": "37 * 48"}, {"expression": "sqrt(2) * 1.19"}))
+@tool(group="general", timeout=10.0, examples=({"expression": "12 * 7.5"}, {"expression": "round(sqrt(2), 3)"}))
 def calculate(expression: str) -> ToolResult:
     """
-    Calculate an arithmetic expression exactly, such as "(19.99 * 3) / 7" or "round(sqrt(2), 3)".
+    Calculate an arithmetic expression exactly, such as "12 * 7.5" or "round(sqrt(2), 3)".
 
     Args:
         expression: Numbers, + - * / // % (remainder) ** (power), parentheses, pi, e, and functions: abs, ceil, cos,

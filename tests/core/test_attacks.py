@@ -53,6 +53,7 @@ from nr_llm import (
     ToolResult,
     UnknownNameError,
     Verdict,
+    _calls,
     ainvoke,
     hookimpl,
     invoke,
@@ -68,6 +69,7 @@ from nr_llm.testing import ScriptedProvider, calling
 from nr_llm.toolbox import offer
 
 from tests.core.colours import COLOURS
+from tests.core.waiting import AGES, ended_calls
 
 both = pytest.mark.parametrize("colour", COLOURS)
 
@@ -114,30 +116,22 @@ class TestHonesty:
         assert contents(stream.state) == ["first", "Not executed: the run stopped before (cancelled)."]
 
     @both
-    def test_a_tool_that_ended_in_time_has_not_timed_out(self, colour: Any) -> None:
+    def test_a_tool_that_ended_in_time_has_not_timed_out(self, colour: Any, monkeypatch: pytest.MonkeyPatch) -> None:
         """However late the consumer of the events lets the run look at the clock."""
-        ended = threading.Event()
-
-        @tool(timeout=0.5)
-        def quick() -> str:
-            """End at once."""
-            return "quick"
-
-        @tool(timeout=0.5)
-        def slower() -> str:
-            """End a little later, but in time."""
-            ended.set()
-            return "slower"
+        ended, passed = ended_calls(monkeypatch), list[float]()
+        monkeypatch.setattr(_calls, "time", Mock(monotonic=lambda: time.monotonic() + sum(passed)))
+        patient = attrs.evolve(echo, timeout=AGES)
 
         def look_away(event: Any) -> None:
-            if isinstance(event, ToolFinished):
-                assert ended.wait(5)
-                time.sleep(0.6)
+            if isinstance(event, ToolFinished) and not passed:
+                assert all(ended.acquire(timeout=AGES) for _ in range(2))
+                passed.append(2 * AGES)
 
-        host = runtime(calling(("quick", {}), ("slower", {})), "done", tools=[quick, slower])
+        host = runtime(calling(("echo", {"what": "a"}), ("echo", {"what": "b"})), "done", tools=[patient])
         outcome = colour.stream(host, watch=look_away).outcome
 
-        assert [call.content for call in outcome.invocations] == ["quick", "slower"]
+        assert passed
+        assert [call.content for call in outcome.invocations] == ["a", "b"]
 
     @both
     def test_a_call_that_has_ended_reports_no_progress(self, colour: Any) -> None:
@@ -148,7 +142,7 @@ class TestHonesty:
         def talks(context: ToolContext) -> str:
             """Go on talking."""
             context.cancelled.on_cancel(given_up.set)
-            given_up.wait(5)
+            given_up.wait(AGES)
             context.progress("still here")
             spoken.set()
             return "late"
@@ -156,7 +150,7 @@ class TestHonesty:
         @tool
         def waits() -> str:
             """Keep the turn open."""
-            spoken.wait(5)
+            spoken.wait(AGES)
             return "waited"
 
         seen: list[Any] = []
@@ -200,7 +194,7 @@ class TestLeaving:
 
         def lasts(context: ToolContext) -> str:
             go.set()
-            context.cancelled.wait(5)
+            context.cancelled.wait(AGES)
             return "late"
 
         return Tool.from_schema("lasts", "", {}, lasts, context="context")
@@ -211,7 +205,7 @@ class TestLeaving:
         stream = runtime(calling(("lasts", {})), "done", tools=[self.held(go)]).stream("hi")
 
         def close() -> None:
-            go.wait(5)
+            go.wait(AGES)
             stream.close()
 
         other = threading.Thread(target=close)
@@ -230,7 +224,7 @@ class TestLeaving:
             stream = runtime(calling(("lasts", {})), "done", tools=[self.held(go)]).astream("hi")
 
             async def close() -> None:
-                await asyncio.to_thread(go.wait, 5)
+                await asyncio.to_thread(go.wait, AGES)
                 await stream.aclose()
 
             other = asyncio.create_task(close())
@@ -272,7 +266,7 @@ class TestSwitches:
                 raise RuntimeError
 
             context.cancelled.on_cancel(raises)
-            context.cancelled.wait(5)
+            context.cancelled.wait(AGES)
             return "late"
 
         outcome = colour.run(runtime(calling(("careless", {})), "done", tools=[careless]))
@@ -362,22 +356,24 @@ class TestColours:
 
     def test_an_awaitable_for_a_closed_event_loop(self) -> None:
         """A blocking tool that ends after its loop is gone leaves no thread dead and no coroutine complaining."""
-        go, failed, threads = threading.Event(), list[Any](), list[threading.Thread]()
+        begun, go, failed, threads = threading.Event(), threading.Event(), list[Any](), list[threading.Thread]()
 
         async def later() -> str:
             return "never"
 
         def blocks() -> Any:
             threads.append(threading.current_thread())
-            go.wait(5)
+            begun.set()
+            go.wait(AGES)
             return later()
 
         made = Tool.from_schema("t", "", {}, blocks, timeout=0.01)
         before, threading.excepthook = threading.excepthook, failed.append
         try:
             result = asyncio.run(ainvoke(ToolCall("c", "t"), [made]))
+            assert begun.wait(AGES)  # on a busy machine its time may be up before it begins
             go.set()
-            threads[0].join(5)
+            threads[0].join(AGES)
         finally:
             threading.excepthook = before
         gc.collect()
@@ -389,7 +385,7 @@ class TestColours:
         """A Runtime that is closed while an async tool runs ends the call, not the run with an error of the loop."""
         begun = threading.Event()
 
-        @tool(timeout=5)
+        @tool(timeout=AGES)
         async def stays() -> str:
             """Stay."""
             begun.set()
@@ -403,7 +399,7 @@ class TestColours:
         host = runtime(calling(("stays", {})), "done", tools=[stays])
 
         def close() -> None:
-            begun.wait(5)
+            begun.wait(AGES)
             host.close()
 
         closing = threading.Thread(target=close)
@@ -429,19 +425,31 @@ class TestColours:
             except BaseException as error:  # its type is what is tested
                 told.append(type(error).__name__)
 
-        held = threading.Event()
-        serving._loop.call_soon_threadsafe(held.wait, 5)
+        holding, held, handed_in = threading.Event(), threading.Event(), threading.Event()
+
+        def hold() -> None:
+            holding.set()
+            held.wait(AGES)
+
+        hand_in = serving._loop.call_soon_threadsafe
+        hand_in(hold)
+        assert holding.wait(AGES)
+
+        def watched(*args: Any) -> None:
+            hand_in(*args)
+            handed_in.set()
+
+        serving._loop.call_soon_threadsafe = watched  # type: ignore[method-assign, assignment]
         waiter = threading.Thread(target=wait)
         if stopped == "before":
             serving.stop()
             waiter.start()
         else:
             waiter.start()
-            while len(serving._loop._ready) < 1:  # type: ignore[attr-defined]
-                time.sleep(0.001)
+            assert handed_in.wait(AGES)
             serving.stop()
         held.set()
-        waiter.join(5)
+        waiter.join(AGES)
 
         assert told == ["RuntimeError" if stopped == "before" else "CancelledError"]
 
@@ -509,7 +517,7 @@ class TestForks:
 
         process = fork.Process(target=child)
         process.start()
-        arrived = here.poll(20)
+        arrived = here.poll(AGES)
         said = here.recv() if arrived else None
         process.kill()
         process.join()
@@ -524,7 +532,7 @@ class TestForks:
 
         threads.start(done.set)
 
-        assert done.wait(5)
+        assert done.wait(AGES)
 
     def test_a_loop_of_another_process_is_not_waited_for(self) -> None:
         """A new one is started."""

@@ -6,7 +6,6 @@ import asyncio
 import gc
 import queue
 import threading
-import time
 import weakref
 from typing import Any
 
@@ -38,6 +37,8 @@ from nr_llm import (
 from nr_llm._slots import Slots
 from nr_llm._threads import DaemonThreads
 from nr_llm.window import Window, calibrated, estimate
+
+from tests.core.waiting import AGES, until
 
 
 @tool
@@ -297,8 +298,8 @@ class TestInvoke:
         assert "done" == invoke(ToolCall("c", "slow", {"seconds": 0}), [slow]).content
         entered.clear()
         hasty = attrs.evolve(slow, timeout=0.05)
-        assert "timed out" in invoke(ToolCall("c", "slow", {"seconds": 5}), [hasty]).content
-        assert not entered.is_set() or cancelled.wait(5)  # on a busy machine its time may be up before it begins
+        assert "timed out" in invoke(ToolCall("c", "slow", {"seconds": AGES}), [hasty]).content
+        assert not entered.is_set() or cancelled.wait(AGES)  # on a busy machine its time may be up before it begins
 
     def test_cancelled(self) -> None:
         """A thrown switch stops the wait."""
@@ -358,41 +359,43 @@ class TestInvoke:
 class TestThreads:
     """Daemon threads."""
 
-    def test_threads_are_reused_and_go_when_idle(self) -> None:
-        """Work that follows closely runs in the same thread; an idle thread ends."""
-        threads, seen = DaemonThreads(idle_seconds=0.05), []
-        done = threading.Semaphore(0)
+    def test_threads_are_reused(self) -> None:
+        """Work that finds a thread idle runs in it."""
+        threads, seen = DaemonThreads(idle_seconds=10 * AGES), []
+
+        for _ in range(3):
+            threads.start(lambda: seen.append(threading.current_thread()))
+            until(lambda: threads._idle == 1)
+
+        assert (3, 1, True) == (len(seen), len(set(seen)), seen[0].daemon)
+
+    def test_idle_threads_end(self) -> None:
+        """A thread that finds no work in time is not kept."""
+        threads, seen, begun = DaemonThreads(idle_seconds=0.0), [], threading.Event()
 
         def work() -> None:
             seen.append(threading.current_thread())
-            done.release()
+            begun.set()
 
-        for _ in range(3):
-            threads.start(work)
-            done.acquire(timeout=5)
-            time.sleep(0.01)
+        threads.start(work)
+        assert begun.wait(AGES)
+        seen[0].join(AGES)
 
-        assert all(thread.daemon for thread in seen)
-        assert len(set(seen)) < 3
-        seen[-1].join(5)
-        assert not seen[-1].is_alive()
+        assert (False, 0) == (seen[0].is_alive(), threads._idle)
 
     def test_an_idle_thread_keeps_nothing_alive(self) -> None:
         """What a tool was given is let go when it has run."""
 
         class Big: ...
 
-        threads, done = DaemonThreads(), threading.Event()
+        threads, done = DaemonThreads(idle_seconds=10 * AGES), threading.Event()
         big = Big()
         reference = weakref.ref(big)
         threads.start(lambda big=big: done.set())  # type: ignore[misc]
-        done.wait(5)
+        assert done.wait(AGES)
+        until(lambda: threads._idle == 1)
         del big
-        for _ in range(100):
-            gc.collect()
-            if reference() is None:
-                break
-            time.sleep(0.01)
+        gc.collect()
 
         assert reference() is None
 
@@ -402,7 +405,7 @@ class TestThreads:
         for _ in range(300):
             threads.start(done.release)  # type: ignore[arg-type]
         for _ in range(300):
-            assert done.acquire(timeout=5)
+            assert done.acquire(timeout=AGES)
 
     def test_a_thread_that_was_counted_on_stays(self) -> None:
         """A thread that gives up waiting just as it is given work does the work."""
@@ -424,7 +427,7 @@ class TestThreads:
         threads._work = Late()  # type: ignore[assignment]
         threads.start(lambda: None)
 
-        assert done.wait(5)
+        assert done.wait(AGES)
 
 
 class TestSlots:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import functools
+import inspect
 import logging
 import subprocess
 import sys
@@ -51,6 +52,7 @@ from nr_llm import (
 from nr_llm.testing import ScriptedProvider, calling
 
 from tests.core.colours import COLOURS
+from tests.core.waiting import AGES, ended_calls, until
 
 both = pytest.mark.parametrize("colour", COLOURS)
 
@@ -184,7 +186,7 @@ class TestRuns:
         @tool
         def first() -> str:
             """Wait for the second."""
-            gate.wait(5)
+            gate.wait(AGES)
             return "1"
 
         @tool
@@ -206,7 +208,7 @@ class TestRuns:
         @tool
         def meet(n: int) -> str:
             """Wait for the others."""
-            barrier.wait(10)
+            barrier.wait(AGES)
             return str(n)
 
         result = colour.run(runtime(calling(*[("meet", {"n": n}) for n in range(3)]), "x", tools=[meet]))
@@ -571,16 +573,16 @@ class TestToolFaults:
         def slow(context: ToolContext) -> str:
             """Wait to be told."""
             entered.set()
-            if context.cancelled.wait(5):
+            if context.cancelled.wait(AGES):
                 told.set()
-            release.wait(5)
+            release.wait(AGES)
             return "late"
 
         async def aslow(context: ToolContext) -> str:
             """Wait to be cancelled."""
             entered.set()
             try:
-                await asyncio.sleep(5)
+                await asyncio.sleep(AGES)
             finally:
                 told.set()
             return "late"
@@ -594,7 +596,7 @@ class TestToolFaults:
         result = colour.run(own, tools=["read", "change"])
         release.set()
 
-        assert not entered.is_set() or told.wait(5)  # on a busy machine its time may be up before it begins
+        assert not entered.is_set() or told.wait(AGES)  # on a busy machine its time may be up before it begins
         assert "timed out after 0.05 seconds" in result.invocations[0].content
         assert "outcome is unknown" in result.invocations[1].content
 
@@ -831,9 +833,9 @@ class TestEdges:
         @tool
         def stuck() -> str:
             """Get stuck."""
-            first_done.wait(5)
+            first_done.wait(AGES)
             cancel.cancel("now")
-            release.wait(5)
+            release.wait(AGES)
             return "late"
 
         def watch(event: Event) -> None:
@@ -1191,29 +1193,18 @@ class TestColours:
 
         asyncio.run(main())
 
-    def test_what_finished_unseen_is_kept(self) -> None:
+    @both
+    def test_what_finished_unseen_is_kept(self, colour: Any, monkeypatch: pytest.MonkeyPatch) -> None:
         """A result that was in the box when its run was left is no lost result."""
-        both_in = threading.Barrier(3)
-
-        @tool
-        def meet(n: int) -> str:
-            """Return together."""
-            both_in.wait(5)
-            return str(n)
+        ended = ended_calls(monkeypatch)
 
         def after(event: Event) -> bool:
-            if isinstance(event, StepRecorded) and event.step.kind == "llm":
-                threading.Thread(target=both_in.wait, args=(5,), daemon=True).start()
-            if isinstance(event, ToolFinished):
-                time.sleep(0.1)
-                return True
-            return False
+            return isinstance(event, ToolFinished) and all(ended.acquire(timeout=AGES) for _ in range(2))
 
-        for param in COLOURS:
-            calls = calling(("meet", {"n": 0}), ("meet", {"n": 1}))
-            stream = param.values[0].left(runtime(calls, "x", tools=[meet]), after=after)
+        calls = calling(("echo", {"what": "0"}), ("echo", {"what": "1"}))
+        stream = colour.left(runtime(calls, "x"), after=after)
 
-            assert {"0", "1"} == {m.content for m in stream.state.messages if m.role is Role.TOOL}
+        assert {"0", "1"} == {m.content for m in stream.state.messages if m.role is Role.TOOL}
 
     def test_a_message_to_a_closed_loop_is_for_nobody(self) -> None:
         """A tool that returns after its event loop has closed harms nobody."""
@@ -1224,9 +1215,10 @@ class TestColours:
 
         asyncio.run(main()).post("late")
 
-    def test_an_async_tool_of_a_call_given_up_does_not_start(self) -> None:
+    @both
+    def test_an_async_tool_of_a_call_given_up_does_not_start(self, colour: Any) -> None:
         """A coroutine handed to the loop after its call was given up is cancelled there."""
-        entered = []
+        entered, made = [], list[Any]()
 
         async def late() -> str:
             entered.append(1)
@@ -1235,14 +1227,14 @@ class TestColours:
         @tool(timeout=0.02)
         def slow_to_begin(context: ToolContext) -> str:
             """Hand out a coroutine too late."""
-            context.cancelled.wait(5)
-            return late()  # type: ignore[return-value]
+            context.cancelled.wait(AGES)
+            made.append(late())
+            return made[0]  # type: ignore[no-any-return]
 
-        for param in COLOURS:
-            result = param.values[0].run(runtime(calling(("slow_to_begin", {})), "x", tools=[slow_to_begin]))
-            assert "timed out" in result.invocations[0].content
-        time.sleep(0.05)
+        result = colour.run(runtime(calling(("slow_to_begin", {})), "x", tools=[slow_to_begin]))
+        until(lambda: bool(made) and inspect.getcoroutinestate(made[0]) == inspect.CORO_CLOSED)
 
+        assert "timed out" in result.invocations[0].content
         assert [] == entered
 
 

@@ -21,17 +21,22 @@ def wait(context: ToolContext) -> str:
     context.cancelled.wait()
     return "done"
 '''
-CALLS = 'calling(("add", {"a": 1, "b": 2}), ("wait", {})), "never"'
+CALLS = 'calling(("add", {"a": 1, "b": 2})), calling(("wait", {})), "never"'
+AT_ONCE = 'calling(("add", {"a": 1, "b": 2}), ("wait", {})), "never"'
 
 
 @pytest.fixture
 def waiting(tmp_path: Path) -> Path:
-    """A model that calls `add`, then a tool that waits for ever."""
+    """A model that calls `add` in one round, and in the next a tool that waits for ever."""
     return plugin_file(tmp_path, CALLS, more=WAITS)
 
 
 def interrupted(path: Path, *arguments: str) -> tuple[str, str, int]:
-    """Run until the tool waits, press Ctrl-C, and return stdout, stderr and the code."""
+    """
+    Run until the tool waits, press Ctrl-C, and return stdout, stderr and the code.
+
+    What was read ahead of the line that says so is lost, so the tool has to be the last thing that runs.
+    """
     process = spawn("run", "hi", "-m", "scripted:", "--plugin", path, "-T", "add", "-T", "wait", *arguments)
     watched = process.stdout if "--ndjson" in arguments else process.stderr
     assert watched is not None
@@ -61,7 +66,7 @@ def test_ctrl_c_cancels_the_run(waiting: Path) -> None:
 
     assert (code, out) == (130, "")
     assert err.splitlines()[-1] == (
-        "Error: Interrupted after 1 round and 2 calls, 1 of them failed or interrupted; the run is cancelled."
+        "Error: Interrupted after 2 rounds and 2 calls, 1 of them failed or interrupted; the run is cancelled."
     )
     assert "Traceback" not in err
 
@@ -81,10 +86,10 @@ def test_ctrl_c_ends_the_events(waiting: Path) -> None:
 
     assert code == 130
     assert events(out)[-1]["event"] == "cancelled"
-    assert events(out)[-1]["rounds"] == 1
+    assert events(out)[-1]["rounds"] == 2
     assert last_error(err) == {
         "code": "interrupted",
-        "message": "Interrupted after 1 round and 2 calls, 1 of them failed or interrupted; the run is cancelled.",
+        "message": "Interrupted after 2 rounds and 2 calls, 1 of them failed or interrupted; the run is cancelled.",
         "hint": "",
         "run_id": events(out)[0]["run_id"],
     }
@@ -93,7 +98,7 @@ def test_ctrl_c_ends_the_events(waiting: Path) -> None:
 def test_ctrl_c_leaves_a_valid_document(tmp_path: Path) -> None:
     """The conversation can be gone on with: every call is answered, the started write as unknown."""
     more = WAITS.replace('context.progress("waiting")', "import sys; print('waiting', file=sys.stderr, flush=True)")
-    out, _, code = interrupted(plugin_file(tmp_path, CALLS, more=more), "--json")
+    out, _, code = interrupted(plugin_file(tmp_path, AT_ONCE, more=more), "--json")
     found = json.loads(out)
 
     assert code == 130

@@ -11,6 +11,7 @@ import pytest
 from nr_llm.cancellation import Cancellation
 from nr_llm.errors import RunCancelledError, ToolError
 from nr_llm.tools import ToolContext
+from nr_llm_sql import _connection
 
 from tests.plugins.sql.databases import Make, call, read
 
@@ -63,14 +64,15 @@ class TestNoDatabase:
         with pytest.raises(ToolError, match="could not be read"):
             use(path, tool)
 
-    def test_the_database_is_locked(self, tool: str, make: Make) -> None:
-        """A database that another program keeps to itself is waited for, then given up."""
+    def test_the_database_is_locked(self, tool: str, make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+        """A database that another program keeps to itself is waited for, then given up, long before the call is."""
+        monkeypatch.setattr(_connection, "BUSY_SECONDS", 0.01)
         path = make("CREATE TABLE t (x)")
         with closing(sqlite3.connect(path, isolation_level=None)) as other:
             other.execute("BEGIN EXCLUSIVE")
 
             with pytest.raises(ToolError, match="locked by another program"):
-                use(path, tool, seconds=0.01)
+                use(path, tool, seconds=3600.0)
 
 
 def test_the_log_has_the_path(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -54,7 +54,7 @@ class Chosen:
         if reads is None:
             return
         for attachment in (each for message in messages for each in message.attachments):
-            if not any(attachment.media_type.startswith(prefix) for prefix in reads):
+            if not any(attachment.media_type.lower().startswith(prefix) for prefix in reads):
                 named = f" ({attachment.name})" if attachment.name else ""
                 raise InvalidRequestError(
                     f"the model {self.known.name!r} reads no {attachment.media_type}{named}, "

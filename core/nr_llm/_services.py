@@ -176,8 +176,7 @@ class Services:
 
     def _with_vendor_key(self, settings: Any) -> object:
         """Fill in the key that the vendor's own variable holds, of the vendor that the settings themselves choose."""
-        asked = getattr(settings, "key_variables", None)
-        for name in asked() if asked is not None else ():
+        for name in getattr(settings, "key_variables", ()):
             if value := self.environ.get(name, "").strip():
                 return attrs.evolve(settings, api_key=self._learned(value))
         return settings

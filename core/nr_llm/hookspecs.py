@@ -79,8 +79,8 @@ def nr_llm_make_provider(name: str, settings: Any) -> Provider:  # type: ignore[
     Called once for each table ``[providers.NAME]`` that names the plugin, when that provider is asked for.  The host
     has read the table as the class that `settings` is annotated with; of the environment only ``NR_LLM_NAME_*``
     counts, never a vendor's own variables, so that no key reaches a service that merely speaks the vendor's form.
-    The key is the setting `api_key`.  A class may say in a method ``key_variables()`` which further variables hold
-    the key of the service its other settings choose; it is asked when no key is set.  Returning nothing is a fault
+    The key is the setting `api_key`.  A class may say in an attribute `key_variables` which further variables hold
+    the key of the service its other settings choose; it is read when no key is set.  Returning nothing is a fault
     of the plugin.  It may raise: that provider then cannot be used, with that reason, and all others can.
 
     Args:

@@ -153,6 +153,7 @@ class FormSettings(ServiceSettings):
     dialect: str | None = None
     rows: int = 5
 
+    @property
     def key_variables(self) -> tuple[str, ...]:
         """The vendor that a dialect stands for has a variable."""
         return ("GROQ_KEY", "GROQ_KEY_2") if self.dialect == "groq" else ()

@@ -39,7 +39,7 @@ def test_a_model_that_reads_none() -> None:
 @pytest.mark.parametrize("reads", [None, ("image/",), ("image/png", "x/")])
 def test_let_through(reads: tuple[str, ...] | None) -> None:
     """What it reads is sent; where that is unknown, the codec decides."""
-    assert runtime(reads).run("hi", attachments=[IMAGE]).content == "hi"
+    assert runtime(reads).run("hi", attachments=[IMAGE, Attachment("Image/PNG", b"")]).content == "hi"
 
 
 def test_everywhere() -> None:

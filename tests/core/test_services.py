@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import attrs
 import pytest
 from nr_llm._host import PluginHost
+from nr_llm.codecs.access import Key, ServiceSettings, access
 from nr_llm.config import Config, Table, read_config
 from nr_llm.errors import (
     ConfigurationError,
@@ -18,6 +19,7 @@ from nr_llm.errors import (
     UnknownNameError,
 )
 from nr_llm.hookspecs import hookimpl
+from nr_llm.providers import HttpRequest
 
 from tests.core.plugin_parts import Form, FormSettings, Model, Plugin, Service, Tables
 from tests.distributions import Site, site
@@ -455,3 +457,16 @@ class TestDoctor:
         text = f'default_model = "{name}"\n{VLLM}[models.fast]\nprovider = "vllm"\n'
 
         assert host(tmp_path, text).doctor() == ()
+
+
+@pytest.mark.parametrize(
+    ("name", "variables"), [("acme", ("NR_LLM_ACME_API_KEY", "ACME_KEY")), ("mine", ("NR_LLM_MINE_API_KEY",))]
+)
+def test_an_error_names_variables_that_are_read(name: str, variables: tuple[str, ...]) -> None:
+    """A provider under another name is told its own variable, not those of the plugin it is made by."""
+    form = Key(variables=("NR_LLM_ACME_API_KEY", "ACME_KEY"), needed_at="acme.test")
+    way = access(name, ServiceSettings(), address="https://acme.test/v1", form=form)
+
+    with pytest.raises(MissingCredentialError) as caught:
+        way.transport.auth(HttpRequest("POST", "https://acme.test/v1"))
+    assert caught.value.variables == variables

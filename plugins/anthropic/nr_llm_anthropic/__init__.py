@@ -19,3 +19,9 @@ __all__ = ["Anthropic", "AnthropicOptions", "AnthropicSettings", "MessagesCodec"
 def nr_llm_providers(settings: AnthropicSettings) -> Iterable[Provider]:
     """Offer the service that the settings name: Anthropic's own unless they give another address."""
     return [Anthropic(settings=settings)]
+
+
+@hookimpl
+def nr_llm_make_provider(name: str, settings: AnthropicSettings) -> Provider:
+    """Make a further service that speaks the same form."""
+    return Anthropic(name, settings=settings)

@@ -20,3 +20,9 @@ __all__ = ["Gemini", "GeminiCodec", "GeminiOptions", "GeminiSettings", "openapi_
 def nr_llm_providers(settings: GeminiSettings) -> Iterable[Provider]:
     """Offer the service that the settings name: Google's own unless they give another address."""
     return [Gemini(settings=settings)]
+
+
+@hookimpl
+def nr_llm_make_provider(name: str, settings: GeminiSettings) -> Provider:
+    """Make a further service that speaks the same form."""
+    return Gemini(name, settings=settings)

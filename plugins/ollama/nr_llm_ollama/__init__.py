@@ -19,3 +19,9 @@ __all__ = ["Ollama", "OllamaCodec", "OllamaOptions", "OllamaSettings"]
 def nr_llm_providers(settings: OllamaSettings) -> Iterable[Provider]:
     """Offer the server that the settings name: this machine's unless they give another address."""
     return [Ollama(settings=settings)]
+
+
+@hookimpl
+def nr_llm_make_provider(name: str, settings: OllamaSettings) -> Provider:
+    """Make a further server of the same kind."""
+    return Ollama(name, settings=settings)

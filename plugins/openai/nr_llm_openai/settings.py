@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from typing import Literal
+from urllib.parse import urlsplit
 
 import attrs
 from nr_llm.codecs.access import ServiceSettings
 from nr_llm.secrets import Secret
 from nr_llm.settings import setting
 
-from nr_llm_openai.dialects import dialect_named
+from nr_llm_openai.dialects import dialect_at, dialect_named
 
 
 @attrs.frozen(kw_only=True)
@@ -44,5 +45,15 @@ class OpenAISettings(ServiceSettings):
 
     @property
     def key_variables(self) -> tuple[str, ...]:
-        """The vendor's variables that may hold the key of the service that is chosen by name."""
-        return () if self.dialect is None else dialect_named(self.dialect).key_variables
+        """The variables of the vendor that is chosen by name; none at an address that is not the vendor's."""
+        if self.dialect is None:
+            return ()
+        row = dialect_named(self.dialect)
+        return row.key_variables if self.base_url is None or dialect_at(_host(self.base_url)) is row else ()
+
+
+def _host(base_url: str) -> str:
+    try:
+        return urlsplit(base_url.strip()).hostname or ""
+    except ValueError:
+        return ""  # the provider says what is wrong with it

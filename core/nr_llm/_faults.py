@@ -26,6 +26,13 @@ def config_findings(config: Config, providers: Mapping[str, Entry]) -> Iterator[
         elif entry.missing:
             missing = MissingCredentialError(name, variables=entry.missing)
             yield _told(f"Provider {name!r} cannot be used.", missing, serious=serious)
+        elif serious and entry.registered.source is None:
+            yield Finding(
+                what=f"[providers.{name}] is not used.",
+                why="the program passes a provider of that name itself",
+                fix="Rename one of them.",
+                serious=False,
+            )
     for name, tables in config.models.items():
         try:
             alias = alias_of(name, tables)

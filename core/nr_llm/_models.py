@@ -105,7 +105,7 @@ def _named(
         if ":" in reference:
             raise
         remedy = "A model is named PROVIDER:MODEL, such as openai:gpt-5-mini or local:, or by an alias of nr-llm.toml."
-        raise UnknownNameError(error.kind, name, known=(*error.suggestions, *aliases), remedy=remedy) from None
+        raise UnknownNameError("model", name, known=(*error.suggestions, *aliases), remedy=remedy) from None
 
 
 def split_model(reference: str) -> tuple[str, str]:

@@ -6,6 +6,7 @@ import re
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 import attrs
 
@@ -200,6 +201,12 @@ class Services:
     def _plain(self, name: str, table: Table) -> Table:
         """Return a table's settings, with the headers that stand elsewhere filled in."""
         values = {key: value for key, value in table.values.items() if key not in BESIDE}
+        for key in ("base_url", "proxy"):
+            if _has_password(values.get(key)):
+                raise ConfigurationError(
+                    f"{_place(name, [table])}: {key} holds a password, and files are copied and shown.",
+                    remedy=f"Set {variable(name, key)} to the whole address instead.",
+                )
         if isinstance(values.get("headers"), Mapping):
             values["headers"] = {
                 header: self._header(name, table, header, value) for header, value in values["headers"].items()
@@ -255,6 +262,13 @@ class Services:
         secret = Secret(text)
         self.redactor.learn(secret)
         return secret
+
+
+def _has_password(address: object) -> bool:
+    try:
+        return isinstance(address, str) and bool(urlsplit(address).password)
+    except ValueError:
+        return False  # whoever uses the address says what is wrong with it
 
 
 def _place(name: str, tables: Sequence[Table]) -> str:

@@ -108,6 +108,7 @@ class TestMade:
 
         assert own.provider("vllm").provider is mine
         assert [given.provider for given in own.providers()] == [mine]
+        assert [(f.what, f.serious) for f in own.doctor()] == [("[providers.vllm] is not used.", False)]
 
 
 class TestKeys:
@@ -163,6 +164,17 @@ class TestKeys:
         assert "holds a key" in str(error)
         assert "env = " in error.remedy.replace("_env", " env")
         assert "tiger" not in str(error)
+
+    @pytest.mark.parametrize("setting", ["base_url", "proxy"])
+    def test_a_password_in_an_address(self, tmp_path: Path, setting: str):
+        """Nor does an address in the file hold a password; a variable may."""
+        text = f'[providers.vllm]\nplugin = "form"\n{setting} = "http://me:tiger@gpu:8000"\n'
+        error = refusal(tmp_path, text)
+
+        assert f"{setting} holds a password" in str(error)
+        assert f"NR_LLM_VLLM_{setting.upper()}" in error.remedy
+        assert "tiger" not in str(error)
+        assert service(tmp_path, text.replace("me:tiger@gpu:8000", "[oops")).name == "vllm"
 
     @pytest.mark.parametrize("name", ["sk-tiger-7", "tiger_seven", "AKIAIOSFODNN7EXAMPLE", ""])
     def test_a_key_in_place_of_a_variable(self, tmp_path: Path, name: str):

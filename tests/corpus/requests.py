@@ -23,6 +23,9 @@ NAMED = {
 }
 """Fields of a body that are options of ours, and their names."""
 
+WORDS = {"any": "required"}
+"""Choices of tools that a service has another word for."""
+
 HANDLED = {*NAMED, "model", "messages", "tools", "tool_choice", "stop", "stream", "stream_options", "response_format"}
 
 
@@ -46,7 +49,7 @@ def read_request(body: Mapping[str, Any]) -> CompletionRequest:
 def _options(given: Mapping[str, Any]) -> Options:
     settings = {NAMED[name]: value for name, value in given.items() if name in NAMED}
     choice = given.get("tool_choice")
-    settings["tool_choice"] = choice["function"]["name"] if isinstance(choice, dict) else choice
+    settings["tool_choice"] = choice["function"]["name"] if isinstance(choice, dict) else WORDS.get(choice, choice)
     extra = {name: value for name, value in given.items() if name not in HANDLED}
     form = given.get("response_format")
     if form and form["type"] == "json_schema":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from nr_llm.codecs.json import JSON, encode_bytes
 from nr_llm.codecs.names import wire_name
@@ -20,6 +20,9 @@ from nr_llm_ollama.options import OllamaOptions
 
 LEVELS = re.compile(r"(.*/)?gpt-oss")
 """Models that think by level; others think or do not."""
+
+PROPERTY = ("type", "items", "description", "enum")
+"""Keywords of a parameter that the server reads: https://pkg.go.dev/github.com/ollama/ollama/api#ToolProperty"""
 
 OWN = frozenset({"messages", "stream", "options"})
 """Fields that are not overwritten by raw ones."""
@@ -71,7 +74,32 @@ def offered(request: CompletionRequest) -> tuple[ToolSpec, ...]:
 
 def encode_tools(tools: Sequence[ToolSpec]) -> bytes:
     """Return the tools as a JSON list."""
-    return encode_bytes([tool.to_wire() for tool in tools])
+    return encode_bytes([_tool(tool) for tool in tools])
+
+
+def _tool(tool: ToolSpec) -> JSON:
+    """Return a tool as the server reads it; other keywords of its schema it would drop."""
+    parameters = tool.parameters
+    properties = parameters.get("properties")
+    given = {name: value for name, value in parameters.items() if name in ("required", "$defs")}
+    described = properties.items() if isinstance(properties, Mapping) else ()
+    known: dict[str, JSON] = {"type": "object", "properties": {name: _property(part) for name, part in described}}
+    function: JSON = {"name": tool.name, "description": tool.description, "parameters": known | given}
+    return {"type": "function", "function": function}
+
+
+def _property(schema: JSON) -> JSON:
+    """Return what the server keeps of a parameter; one of several types is told as a list of them."""
+    if not isinstance(schema, dict):
+        return {}
+    kept = {name: value for name, value in schema.items() if name in PROPERTY}
+    options = schema.get("anyOf") or schema.get("oneOf")
+    if "type" not in kept and isinstance(options, list):
+        kinds = [kind for option in options if isinstance(option, dict) and isinstance(kind := option.get("type"), str)]
+        rest = next((option for option in options if isinstance(option, dict) and option.get("type") != "null"), {})
+        kept = {name: value for name, value in rest.items() if name in PROPERTY} | kept
+        kept |= {"type": list[JSON](dict.fromkeys(kinds))} if len(set(kinds)) > 1 else {}
+    return kept
 
 
 def segments(messages: Sequence[ChatMessage], start: int, *, provider: str) -> Iterator[Segment]:

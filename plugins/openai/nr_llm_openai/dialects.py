@@ -36,6 +36,7 @@ class Dialect:
         windows: (pattern on the model's name, tokens of its window, most tokens it writes), first match wins.
         max_tools: Most tools of a request, or None when unknown.
         attachments: What the listed models read; None when unknown.
+        media: Beginnings of the media types that its messages have a form for; None where the common form holds.
         structured_output: As `Model.structured_output`.
     """
 
@@ -57,6 +58,7 @@ class Dialect:
     windows: tuple[tuple[re.Pattern[str], int, int], ...] = ()
     max_tools: int | None = None
     attachments: tuple[str, ...] | None = None
+    media: tuple[str, ...] | None = None
     structured_output: Literal["native", "alone", "none"] | None = None
 
 
@@ -103,6 +105,7 @@ GROQ = Dialect(
     base_url="https://api.groq.com/openai/v1",
     key_variables=("GROQ_API_KEY",),
     max_tokens="max_completion_tokens",
+    media=("image/",),
     max_tools=128,
 )
 

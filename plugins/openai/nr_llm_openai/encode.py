@@ -173,7 +173,7 @@ def _message(message: ChatMessage, dialect: Dialect, provider: str) -> dict[str,
     elif message.role is Role.ASSISTANT and not message.content and not message.extra:
         return None
     elif message.attachments:
-        _parts(message, wire, provider)
+        _parts(message, wire, dialect, provider)
     elif message.tool_call_id is not None:
         wire["tool_call_id"] = wire_id(message.tool_call_id, dialect)
     return wire
@@ -196,12 +196,15 @@ def _replayed(message: ChatMessage, dialect: Dialect, provider: str) -> dict[str
     return {key: state[key] for key in dialect.replayed if key in state} if isinstance(state, dict) else {}
 
 
-def _parts(message: ChatMessage, wire: dict[str, JSON], provider: str) -> None:
+def _parts(message: ChatMessage, wire: dict[str, JSON], dialect: Dialect, provider: str) -> None:
     """Refuse attachments that the form has no part for, and name the documents among the others."""
     content = wire["content"]
     parts = content[-len(message.attachments) :] if isinstance(content, list) else []
     for attachment, part in zip(message.attachments, parts, strict=True):
         kind = attachment.media_type.lower()
+        if dialect.media is not None and not kind.startswith(dialect.media):
+            read = " and ".join(dialect.media)
+            raise InvalidRequestError(f"no {kind!r} can be sent; the service reads {read}", provider=provider)
         file = part.get("file") if isinstance(part, dict) else None
         if not isinstance(file, dict):
             continue

@@ -19,37 +19,51 @@ from nr_llm.errors import ConfigurationError, TransportError
 from nr_llm.http import AsyncHttpTransport, HttpTransport
 from nr_llm.providers import HttpRequest
 
+from tests.core.waiting import AGES
+
 Peer = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+
+
+ROOM = 64 * 1024
+"""Bytes for which the operating system is asked to keep room on either side; left to itself it takes megabytes."""
+
+MANY = 4 * 1024 * 1024
+"""Bytes that no buffer on the way takes in whole."""
 
 
 @asynccontextmanager
 async def linked() -> AsyncIterator[tuple[Link, Peer]]:
-    """Yield both ends of a connection."""
+    """Yield both ends of a connection that holds little on the way."""
     peers: asyncio.Queue[Peer] = asyncio.Queue()
 
     async def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await peers.put((reader, writer))
 
-    server = await asyncio.start_server(accept, "127.0.0.1", 0)
-    async with server:
-        link = await Links().connect_tcp("127.0.0.1", server.sockets[0].getsockname()[1], timeout=10)
+    listening = socket.create_server(("127.0.0.1", 0))
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, ROOM)
+    async with await asyncio.start_server(accept, sock=listening):
+        link = await Links().connect_tcp("127.0.0.1", listening.getsockname()[1], timeout=AGES)
+        link.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, ROOM)
         peer = await peers.get()
-        yield link, peer
-        await link.aclose()
-        peer[1].transport.abort()
+        try:
+            yield link, peer
+        finally:
+            await link.aclose()
+            peer[1].transport.abort()
 
 
 async def until(condition: Callable[[], bool]) -> None:
     """Wait until something becomes true, which it must."""
-    while not condition():  # noqa: ASYNC110  # what is watched is a state, no event
-        await asyncio.sleep(0.001)
+    async with asyncio.timeout(AGES):
+        while not condition():  # noqa: ASYNC110  # what is watched is a state, no event
+            await asyncio.sleep(0.001)
 
 
 async def read(link: Link, size: int) -> bytes:
     """Read exactly `size` bytes."""
     data = b""
     while len(data) < size:
-        data += await link.read(65536, 10)
+        data += await link.read(65536, AGES)
     return data
 
 
@@ -71,28 +85,27 @@ async def test_bytes_are_read_in_portions() -> None:
         peer.write_eof()
         await until(lambda: link._ended)
 
-        assert [await link.read(4, 10), await link.read(4, 10), await link.read(4, None)] == [b"abcd", b"ef", b""]
+        assert [await link.read(4, AGES), await link.read(4, AGES), await link.read(4, None)] == [b"abcd", b"ef", b""]
 
 
 @in_loop
 async def test_a_sender_nobody_reads_is_held_back() -> None:
     """What was taken in stays bounded, and reading lets the rest come."""
-    size = 8 * 1024 * 1024
     async with linked() as (link, (_, peer)):
-        peer.write(b"x" * size)
+        peer.write(b"x" * MANY)
         await until(lambda: not link._transport.is_reading())
         unread = len(link._unread)
 
         assert unread < _link.MOST_UNREAD + 1024 * 1024
-        assert len(await read(link, size)) == size
+        assert len(await read(link, MANY)) == MANY
 
 
 @in_loop
 async def test_a_writer_waits_for_the_other_side() -> None:
     """A body larger than the buffers is sent as fast as it is taken."""
-    body = b"x" * 16 * 1024 * 1024
+    body = b"x" * MANY
     async with linked() as (link, (reader, _)):
-        writing = asyncio.create_task(link.write(body, 10))
+        writing = asyncio.create_task(link.write(body, AGES))
         await until(lambda: link._held)
         assert not writing.done()
         received = await reader.readexactly(len(body))
@@ -106,7 +119,7 @@ async def test_a_body_nobody_takes_times_out() -> None:
     """The limit of writing holds."""
     async with linked() as (link, _):
         with pytest.raises(httpcore.WriteTimeout):
-            await link.write(b"x" * 16 * 1024 * 1024, 0.01)
+            await link.write(b"x" * MANY, 0.01)
 
 
 @in_loop
@@ -117,7 +130,7 @@ async def test_silence_times_out_and_the_connection_still_works() -> None:
             await link.read(10, 0.01)
         peer.write(b"late")
 
-        assert await link.read(10, 10) == b"late"
+        assert await link.read(10, AGES) == b"late"
 
 
 @in_loop
@@ -127,7 +140,7 @@ async def test_a_cancelled_reader_leaves_no_timer_that_fails() -> None:
         waiter = asyncio.get_running_loop().create_future()
         waiter.cancel()
         _link._give_up(waiter, httpcore.ReadTimeout)
-        reading = asyncio.create_task(link.read(10, 10))
+        reading = asyncio.create_task(link.read(10, AGES))
         await until(lambda: link._waiter is not None)
         link._wake()
         link._wake()  # both before the reader goes on
@@ -143,11 +156,11 @@ async def test_a_broken_connection_gives_what_came_and_then_an_error() -> None:
         link._unread += b"early"
         link.connection_lost(ConnectionResetError("reset by peer"))
 
-        assert await link.read(10, 10) == b"early"
+        assert await link.read(10, AGES) == b"early"
         with pytest.raises(httpcore.ReadError, match="reset by peer"):
-            await link.read(10, 10)
+            await link.read(10, AGES)
         with pytest.raises(httpcore.WriteError):
-            await link.write(b"x", 10)
+            await link.write(b"x", AGES)
         peer.close()
 
 
@@ -171,7 +184,7 @@ async def test_an_idle_connection_knows_when_it_is_of_no_more_use() -> None:
 async def test_an_end_the_loop_has_not_seen_counts() -> None:
     """While something keeps the loop busy, the socket itself is asked."""
     with socket.create_server(("127.0.0.1", 0)) as server:
-        link = await Links().connect_tcp("127.0.0.1", server.getsockname()[1], 10)
+        link = await Links().connect_tcp("127.0.0.1", server.getsockname()[1], AGES)
         peer, _ = server.accept()
         assert not link.get_extra_info("is_readable")
         peer.close()

@@ -7,9 +7,10 @@ from typing import Any
 
 import attrs
 from nr_llm.codecs.calls import demand_calls, tool_calls
+from nr_llm.codecs.faults import SHOWN
 from nr_llm.codecs.json import JSON, copy_json, valid_text
 from nr_llm.codecs.reading import count_of, filled, object_of, objects_of, text_of
-from nr_llm.errors import InvalidValueError, MalformedReplyError
+from nr_llm.errors import InvalidValueError, MalformedReplyError, ToolCallRejectedError
 from nr_llm.requests import CompletionRequest
 from nr_llm.responses import CompletionResponse, FinishReason, Usage
 
@@ -84,6 +85,7 @@ def answer(parts: Parts, request: CompletionRequest, provider: str) -> Completio
     Return the answer.
 
     Raises:
+        ToolCallRejectedError: The model wrote a call that the service could not read.
         MissingToolCallError: A call was required and none came.
         MalformedReplyError: What the service wants back nests too deeply.
     """
@@ -91,6 +93,8 @@ def answer(parts: Parts, request: CompletionRequest, provider: str) -> Completio
     given = [(filled(call.get("id")), filled(call.get("name")), call.get("args")) for call in made]
     calls = tool_calls(given, request, cut=False)
     word = parts.finish or parts.blocked
+    if word == "MALFORMED_FUNCTION_CALL" and not calls:
+        raise _unreadable(parts.message, provider)
     reason = FINISH.get(word, FinishReason.OTHER) if word else FinishReason.STOP
     if parts.blocked and not parts.finish:
         reason = FinishReason.CONTENT_FILTER
@@ -113,6 +117,15 @@ def answer(parts: Parts, request: CompletionRequest, provider: str) -> Completio
     )
 
 
+def _unreadable(message: str, provider: str) -> ToolCallRejectedError:
+    said = f": {message[:SHOWN]}" if message else ""
+    error = ToolCallRejectedError(
+        f"the model wrote a tool call that the service cannot read{said}", provider=provider, retryable=True
+    )
+    error.failed_generation = message
+    return error
+
+
 def usage_of(usage: Mapping[str, Any]) -> Usage:
     """Return the token counts: thinking counts beside the answer, what the service's tools read beside the prompt."""
     prompt, tools = count_of(usage.get("promptTokenCount")), count_of(usage.get("toolUsePromptTokenCount"))
@@ -132,10 +145,11 @@ def _sum(a: int | None, b: int | None) -> int | None:
 def _kept(parts: Parts, request: CompletionRequest, provider: str) -> JSON:
     """Return the parts for the next turn, or None when the message says all of them by itself."""
     joined = list(_joined(parts.parts))
-    if all(_is_plain(part) for part in joined):
+    order = ["functionCall" in part for part in joined]
+    if all(_is_plain(part) for part in joined) and order == sorted(order):
         return None
     try:
-        return copy_json({"model": request.model, "parts": joined}, path="parts")
+        return copy_json({"model": parts.model or request.model, "parts": joined}, path="parts")
     except InvalidValueError as error:
         raise MalformedReplyError(f"the reply cannot be kept for the next turn: {error}", provider=provider) from error
 

@@ -58,14 +58,14 @@ class GeminiCodec:
         own = request.options.of(GeminiOptions)
         turns = partial(contents.segments, provider=self.provider, model=request.model)
         messages = encode_messages(request.messages, turns, memo)
-        if not messages:
-            raise InvalidValueError("there is no message to send", path="messages")
         head = encode.head_of(request, own, self.provider)
+        if not messages and "systemInstruction" not in head:
+            raise InvalidValueError("there is no message to send", path="messages")
         body: list[bytes] = [encode_bytes(head)[:-1]]
         if request.tools and "tools" not in head:
             make = partial(encode.encode_tools, request.tools, openapi=encode.wants_openapi(request, own))
             body += [b"," if head else b"", b'"tools":', make() if memo is None else memo.once(request.tools, make)]
-        body += [b'"contents":[' if body == [b"{"] else b',"contents":[', messages, b"]}"]
+        body += [b'"contents":[' if body == [b"{"] else b',"contents":[', messages or contents.OPENING, b"]}"]
         headers = (("content-type", "application/json"), *self.headers)
         url = self._url(request.model, stream=request.stream)
         return HttpRequest("POST", url, headers=headers, body=b"".join(body), stream=request.stream)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
@@ -15,15 +14,19 @@ from nr_llm.messages import Role
 from nr_llm.requests import CompletionRequest
 from nr_llm.specs import ToolSpec
 
-from nr_llm_gemini.contents import SIGNING, function_name
+from nr_llm_gemini.contents import function_name
+from nr_llm_gemini.models import insists, is_old, thinks
 from nr_llm_gemini.options import GeminiOptions
 from nr_llm_gemini.schemas import openapi_schema
 
-BUDGETS = {"none": 0, "minimal": 512, "low": 1_024, "medium": 8_192, "high": 24_576}
+BUDGETS = {"none": 0, "minimal": 512, "low": 1_024, "medium": 8_192, **dict.fromkeys(("high", "xhigh", "max"), 24_576)}
 """Tokens of thinking for a `reasoning_effort`: https://ai.google.dev/gemini-api/docs/openai#thinking"""
 
-OLD = re.compile(r"gemini-1")
-"""Models that take schemas in the older form only."""
+LEVELS = {"none": "minimal", "xhigh": "high", "max": "high"}
+"""Levels of thinking for efforts that are no level: the nearest."""
+
+SAYING = frozenset({"type", "properties", "required", "additionalProperties", "title", "description", "$schema"})
+"""Keywords that say nothing of a tool's arguments as long as there are no properties."""
 
 OWN = frozenset({"contents"})
 """Fields that the conversation decides; `GeminiOptions.raw` does not touch them."""
@@ -67,16 +70,22 @@ def encode_tools(tools: Sequence[ToolSpec], *, openapi: bool) -> bytes:
 
 def wants_openapi(request: CompletionRequest, own: GeminiOptions) -> bool:
     """Whether schemas are sent in the older form."""
-    return own.openapi_schemas or OLD.match(request.model) is not None
+    return own.openapi_schemas or is_old(request.model)
 
 
 def _tool(tool: ToolSpec, *, openapi: bool) -> dict[str, JSON]:
     declared: dict[str, JSON] = {"name": function_name(tool.name), "description": tool.description}
-    if not tool.parameters.get("properties"):
+    if _says_nothing(tool.parameters):
         return declared  # parameters without properties are refused by some models, and none are fine everywhere
-    if openapi:
-        return declared | {"parameters": _translated(tool.parameters, f"the parameters of tool {tool.name}")}
-    return declared | {"parametersJsonSchema": dict(tool.parameters)}
+    if not openapi:
+        return declared | {"parametersJsonSchema": dict(tool.parameters)}
+    made = _translated(tool.parameters, f"the parameters of tool {tool.name}")
+    return declared | {"parameters": made} if made.keys() & {"properties", "anyOf"} else declared
+
+
+def _says_nothing(schema: Mapping[str, JSON]) -> bool:
+    more = schema.get("additionalProperties")
+    return not schema.get("properties") and schema.keys() <= SAYING and (more is None or isinstance(more, bool))
 
 
 def _translated(schema: Mapping[str, Any], what: str) -> dict[str, JSON]:
@@ -132,8 +141,10 @@ def _thinking(request: CompletionRequest, own: GeminiOptions, provider: str) -> 
     thinking = {name: value for name, value in thinking.items() if value is not None}
     effort = request.options.reasoning_effort
     if not thinking and effort is not None:
-        if SIGNING.match(request.model):
-            thinking["thinkingLevel"] = "minimal" if effort == "none" else effort
+        if not thinks(request.model):
+            say_left_out(provider, request.model, "reasoning_effort")
+        elif insists(request.model):
+            thinking["thinkingLevel"] = LEVELS.get(effort, effort)
         elif effort in BUDGETS:
             thinking["thinkingBudget"] = BUDGETS[effort]
         else:

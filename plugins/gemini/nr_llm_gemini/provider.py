@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -12,6 +11,7 @@ from nr_llm.providers import Endpoint, Model, TransportOptions
 from nr_llm.secrets import Secret
 
 from nr_llm_gemini.codec import GeminiCodec
+from nr_llm_gemini.models import READS, row_of
 from nr_llm_gemini.settings import GeminiSettings
 
 BASE_URL = "https://generativelanguage.googleapis.com"
@@ -21,38 +21,6 @@ KEY = Key(
     variables=("NR_LLM_GEMINI_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY"),
     needed_at="generativelanguage.googleapis.com",
 )
-
-
-@attrs.frozen
-class Row:
-    """
-    A family of models.
-
-    Attributes:
-        name: Pattern that the beginning of a model's name matches.
-        context: Tokens of its window.
-        max_output: Tokens it writes at most.
-        schema_beside_tools: Whether it keeps to a JSON Schema also where tools are offered.
-    """
-
-    name: re.Pattern[str]
-    context: int
-    max_output: int
-    schema_beside_tools: bool = False
-
-
-# https://ai.google.dev/gemini-api/docs/models and …/structured-output
-ROWS = (
-    Row(re.compile(r"(models/)?gemini-([3-9]|\d\d)"), 1_048_576, 65_536, schema_beside_tools=True),
-    Row(re.compile(r"(models/)?gemini-2\.5"), 1_048_576, 65_536),
-    Row(re.compile(r"(models/)?gemini-2"), 1_048_576, 8_192),
-    Row(re.compile(r"(models/)?gemini-1\.5-pro"), 2_097_152, 8_192),
-    Row(re.compile(r"(models/)?gemini-1\.5"), 1_048_576, 8_192),
-)
-"""The families, the most special first."""
-
-READS = ("image/", "audio/", "video/", "application/pdf", "text/")
-"""What the listed models read."""
 
 
 class Gemini:
@@ -110,7 +78,7 @@ class Gemini:
 
     def describe(self, model: str) -> Model:
         """Return what is known of `model`."""
-        row = next((row for row in ROWS if row.name.match(model)), None)
+        row = row_of(model)
         if row is None:
             return Model(provider=self._name, name=model)
         return Model(

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import attrs
 from nr_llm.codecs.json import JSON
+
+from nr_llm_gemini import rewrites
 
 KNOWN = frozenset(
     {
@@ -17,11 +19,20 @@ KNOWN = frozenset(
 )  # fmt: skip
 """Keywords of the form: https://ai.google.dev/api/caching#Schema."""
 
+STRUCTURE = frozenset({"properties", "items", "anyOf"})
+"""Those that hold further schemas."""
+
 FORMATS = frozenset({"enum", "date-time", "int32", "int64", "float", "double"})
 """Words that `format` takes; any other one is refused by the service."""
 
-DEEPEST = 32
-"""Levels a definition is written out; one that refers to itself ends there."""
+SILENT = frozenset({"$defs", "definitions", "$schema", "$id", "$anchor", "$comment"})
+"""Keywords that no value depends on, once references are written out."""
+
+MOST_NODES = 5_000
+"""Schemas written out for one schema; definitions that name each other many times would have no end else."""
+
+DEEPEST = 64
+"""Levels written out."""
 
 
 @attrs.frozen
@@ -39,83 +50,89 @@ class Translated:
 
 
 def openapi_schema(schema: Mapping[str, Any]) -> Translated:
-    """Return a JSON Schema in the older form, and what it could not say."""
-    dropped: list[str] = []
-    return Translated(_node(schema, schema, "", dropped, DEEPEST), tuple(dropped))
+    """
+    Return a JSON Schema in the older form, and what it could not say.
+
+    References are written out, down to where a definition comes back to itself.
+    """
+    walk = _Walk(root=schema)
+    return Translated(walk.node(schema, "", ()), tuple(dict.fromkeys(walk.dropped)))
 
 
-def _node(node: Any, root: Mapping[str, Any], path: str, dropped: list[str], depth: int) -> dict[str, JSON]:
-    node = _resolved(node, root, path, dropped)
-    if depth == 0:
-        dropped.append(path or "(root)")
-        return {"type": "object"} if node.get("type") == "object" else {"type": "string"}
-    made: dict[str, JSON] = {}
-    for name, value in _renamed(node).items():
+@attrs.define(kw_only=True, eq=False)
+class _Walk:
+    """One way through a schema: what was lost so far, how much more may be written out."""
+
+    root: Mapping[str, Any]
+    dropped: list[str] = attrs.field(factory=list)
+    left: int = MOST_NODES
+    depth: int = 0
+
+    def lose(self, path: str, name: str) -> None:
+        self.dropped.append(f"{path}.{name}".removeprefix("."))
+
+    def node(self, given: Any, path: str, inside: tuple[str, ...]) -> dict[str, JSON]:
+        """Return a schema in the older form; `inside` names the definitions it is a part of."""
+        self.left, self.depth = self.left - 1, self.depth + 1
+        found, inside, lost = rewrites.resolved(given, self.root, inside)
+        if lost:
+            self.lose(path, "$ref")
+        made: dict[str, JSON] = {"type": "object"}
+        if self.left < 0 or self.depth > DEEPEST:
+            self.lose(path, "(too large)")
+        else:
+            made = self._made(found, path, inside)
+        self.depth -= 1
+        return made
+
+    def _made(self, found: dict[str, Any], path: str, inside: tuple[str, ...]) -> dict[str, JSON]:
+        plain, lost = rewrites.plain(found)
+        for name in lost:
+            self.lose(path, name)
+        made: dict[str, JSON] = {}
+        for name, value in plain.items():
+            made |= self._keyword(name, value, path, inside)
+        return self._settled(made, path)
+
+    def _keyword(self, name: str, value: Any, path: str, inside: tuple[str, ...]) -> dict[str, JSON]:
         place = f"{path}.{name}".removeprefix(".")
         if name == "properties" and isinstance(value, dict):
-            inner = {key: _node(part, root, f"{place}.{key}", dropped, depth - 1) for key, part in value.items()}
-            made |= {"properties": dict[str, JSON](inner)} if inner else {}
-        elif name == "items" and isinstance(value, dict):
-            made["items"] = _node(value, root, place, dropped, depth - 1)
-        elif name == "anyOf" and isinstance(value, list):
-            made |= _choice(value, root, place, dropped, depth)
-        elif name == "format" and value not in FORMATS:
-            dropped.append(place)
-        elif name in KNOWN:
-            made[name] = value
-        elif name not in ("additionalProperties", "$defs", "definitions"):
-            dropped.append(place)
-    if made.get("type") == "array" and "items" not in made:
-        made["items"] = {"type": "string"}
-    if "enum" in made:
-        made |= {"type": "string", "enum": [str(value) for value in _list(made["enum"])]}
-    return made
+            inner = {key: self.node(part, f"{place}.{key}", inside) for key, part in value.items()}
+            return {"properties": dict[str, JSON](inner)} if inner else {}
+        if name == "items" and isinstance(value, dict):
+            return {"items": self.node(value, place, inside)}
+        if name == "anyOf" and isinstance(value, list):
+            return self._choice(value, place, inside)
+        fits = isinstance(value, list) == (name in ("required", "enum"))
+        if name in KNOWN - STRUCTURE and (fits or name == "default") and (name != "format" or value in FORMATS):
+            return {name: value}
+        if name not in SILENT and not (name == "additionalProperties" and isinstance(value, bool)):
+            self.lose(path, name)
+        return {}
 
+    def _choice(self, options: Sequence[Any], place: str, inside: tuple[str, ...]) -> dict[str, JSON]:
+        """Return the alternatives; null among them makes the rest nullable."""
+        others = [option for option in options if not (isinstance(option, dict) and option.get("type") == "null")]
+        nullable: dict[str, JSON] = {"nullable": True} if len(others) < len(options) else {}
+        made = [self.node(option, f"{place}[{i}]", inside) for i, option in enumerate(others)]
+        if len(made) == 1:
+            return {**made[0], **nullable}
+        return {"anyOf": list[JSON](made), **nullable} if made else nullable
 
-def _resolved(node: Any, root: Mapping[str, Any], path: str, dropped: list[str]) -> dict[str, Any]:
-    """Follow a reference inside the schema; what stands beside it counts too."""
-    found = dict(node) if isinstance(node, Mapping) else {}
-    for _ in range(DEEPEST):
-        reference = found.pop("$ref", None)
-        if not isinstance(reference, str):
-            break
-        target: Any = root
-        for step in reference.removeprefix("#").strip("/").split("/") if reference != "#" else ():
-            target = target.get(step.replace("~1", "/").replace("~0", "~")) if isinstance(target, Mapping) else None
-        if not isinstance(target, Mapping):
-            dropped.append(f"{path}.$ref".removeprefix("."))
-            break
-        found = {**target, **found}
-    return found
-
-
-def _renamed(node: dict[str, Any]) -> dict[str, Any]:
-    """Say with known keywords what others say: one type and null, a constant, one of several."""
-    kinds = node.get("type")
-    if isinstance(kinds, list):
-        others = [kind for kind in kinds if kind != "null"]
-        node = node | ({"nullable": True} if len(others) < len(kinds) else {})
-        if len(others) == 1:
-            node["type"] = others[0]
-        else:
-            del node["type"]
-            node["anyOf"] = [{"type": kind} for kind in others]
-    if isinstance(node.get("const"), str):
-        node = {name: value for name, value in node.items() if name != "const"} | {"enum": [node["const"]]}
-    if "oneOf" in node and "anyOf" not in node:
-        node = {("anyOf" if name == "oneOf" else name): value for name, value in node.items()}
-    return node
-
-
-def _choice(
-    options: list[Any], root: Mapping[str, Any], place: str, dropped: list[str], depth: int
-) -> Mapping[str, JSON]:
-    """Return the alternatives; null among them makes the rest nullable."""
-    others = [option for option in options if not (isinstance(option, dict) and option.get("type") == "null")]
-    nullable: dict[str, JSON] = {"nullable": True} if len(others) < len(options) else {}
-    made = [_node(option, root, f"{place}[{i}]", dropped, depth - 1) for i, option in enumerate(others)]
-    return {**made[0], **nullable} if len(made) == 1 else {"anyOf": list[JSON](made), **nullable}
-
-
-def _list(value: JSON) -> Iterator[JSON]:
-    yield from value if isinstance(value, list) else ()
+    def _settled(self, made: dict[str, JSON], path: str) -> dict[str, JSON]:
+        """Return the schema with what the service demands: items of a list, names that are properties."""
+        properties, required = made.get("properties"), made.get("required")
+        if isinstance(required, list):
+            known = [name for name in required if isinstance(properties, dict) and name in properties]
+            made = {name: value for name, value in made.items() if name != "required"}
+            made |= {"required": list[JSON](known)} if known else {}
+            if len(known) < len(required):
+                self.lose(path, "required")
+        if "anyOf" in made and (properties or made.get("type") in ("object", "array")):
+            del made["anyOf"]  # it would have to stand alone
+            self.lose(path, "anyOf")
+        if made.get("type") == "array" and "items" not in made:
+            made["items"] = {"type": "string"}
+        if "properties" in made:
+            made.setdefault("type", "object")
+        return made

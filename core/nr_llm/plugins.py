@@ -16,7 +16,19 @@ GROUP: Final = "nr_llm.tool"
 HOST: Final = "nr-llm"
 """The distribution plugins declare a version range of."""
 
-FIRST_PARTY: Final = frozenset({"nr-llm", "nr-llm-cli", "nr-llm-local", "nr-llm-openai", "nr-llm-sql", "nr-llm-tools"})
+FIRST_PARTY: Final = frozenset(
+    {
+        "nr-llm",
+        "nr-llm-anthropic",
+        "nr-llm-cli",
+        "nr-llm-gemini",
+        "nr-llm-local",
+        "nr-llm-ollama",
+        "nr-llm-openai",
+        "nr-llm-sql",
+        "nr-llm-tools",
+    }
+)
 """The distributions of this project; a name that one of them and a stranger claim goes to it."""
 
 

@@ -122,8 +122,8 @@ def check(answer: CompletionResponse, plain: Plain) -> None:
     usage = plain.last("usageMetadata")
     assert answer.usage.input_tokens == total(usage, "promptTokenCount", "toolUsePromptTokenCount")
     assert answer.usage.output_tokens == total(usage, "candidatesTokenCount", "thoughtsTokenCount")
-    if "candidatesTokenCount" in usage:
-        assert answer.usage.total_tokens == usage.get("totalTokenCount")
+    if "totalTokenCount" in usage:
+        assert answer.usage.total_tokens == usage["totalTokenCount"]
     assert answer.usage.reasoning_tokens == usage.get("thoughtsTokenCount")
     assert answer.usage.cached_tokens == usage.get("cachedContentTokenCount")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from urllib.parse import quote, urlsplit, urlunsplit
 
@@ -24,6 +24,14 @@ from nr_llm_gemini.stream import ContentStream
 
 PAGE = 100
 """Models asked for at a time."""
+
+METHODS = "supportedGenerationMethods"
+"""Field of a listed model; those that embed texts are listed too, and answer nobody."""
+
+
+def _answers(row: Mapping[str, JSON]) -> bool:
+    methods = row.get(METHODS)
+    return not isinstance(methods, list) or "generateContent" in methods
 
 
 def _unchanged(text: str) -> str:
@@ -122,10 +130,10 @@ class GeminiCodec:
                 name=text_of(row["name"]).removeprefix("models/"),
                 context=count_of(row.get("inputTokenLimit")),
                 max_output=count_of(row.get("outputTokenLimit")),
-                details={"name": text_of(row.get("displayName"))},
+                details={"name": shown} if (shown := text_of(row.get("displayName"))) else {},
             )
             for row in objects_of(payload["models"])
-            if filled(row.get("name"))
+            if filled(row.get("name")) and _answers(row)
         ]
         return ModelPage(tuple(models), filled(payload.get("nextPageToken")))
 

@@ -103,8 +103,7 @@ class _Walk:
             return {"items": self.node(value, place, inside)}
         if name == "anyOf" and isinstance(value, list):
             return self._choice(value, place, inside)
-        fits = isinstance(value, list) == (name in ("required", "enum"))
-        if name in KNOWN - STRUCTURE and (fits or name == "default") and (name != "format" or value in FORMATS):
+        if name in KNOWN - STRUCTURE and _fits(name, value):
             return {name: value}
         if name not in SILENT and not (name == "additionalProperties" and isinstance(value, bool)):
             self.lose(path, name)
@@ -136,3 +135,12 @@ class _Walk:
         if "properties" in made:
             made.setdefault("type", "object")
         return made
+
+
+def _fits(name: str, value: Any) -> bool:
+    """Whether the service takes such a value for a keyword it knows."""
+    if name in ("required", "enum"):
+        return isinstance(value, list) and all(isinstance(item, str) for item in value)
+    if name in ("type", "format"):
+        return isinstance(value, str) and (name == "type" or value in FORMATS)
+    return name == "default" or not isinstance(value, (list, dict))

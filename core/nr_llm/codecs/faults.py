@@ -37,6 +37,7 @@ REQUEST_IDS = ("x-request-id", "request-id", "apim-request-id", "x-ms-request-id
 CONTEXT = re.compile(
     r"context_length_exceeded|exceed_context_size|too_many_prompt_tokens|(maximum|max) context length"
     r"|prompt (is )?too long|exceeds? the (available )?context|context window|input is too long"
+    r"|token count.{0,40}exceeds? the maximum number of tokens"
 )
 FILTER = re.compile(r"content_filter|content_policy_violation|responsibleaipolicyviolation")
 KEY = re.compile(r"invalid_api_key|api_key_invalid|api key not valid|authentication_error|unauthori[sz]ed")

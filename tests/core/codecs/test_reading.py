@@ -1,0 +1,50 @@
+"""Odd types in replies give nothing and raise nothing; documents that are none are told."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from nr_llm.codecs import json as codec_json
+from nr_llm.codecs.reading import count_of, document, filled, malformed, object_of, objects_of, text_of
+from nr_llm.errors import MalformedReplyError
+
+ODD: list[Any] = [None, 5, True, [], {}, "", "x", 1.5, [{}, 1]]
+
+
+@pytest.mark.parametrize("value", ODD)
+def test_only_what_has_the_shape_is_taken(value: Any) -> None:
+    """Everything else is empty."""
+    assert text_of(value) == (value if isinstance(value, str) else "")
+    assert filled(value) == (value if isinstance(value, str) and value else None)
+    assert object_of(value) == (value if isinstance(value, dict) else {})
+    assert objects_of(value) == ([{}] if value == [{}, 1] else [])
+
+
+@pytest.mark.parametrize(
+    ("value", "count"), [(5, 5), (5.0, 5), (5.5, None), (True, None), ("5", None), (None, None), (2**63, None)]
+)
+def test_counts_are_whole_numbers(value: Any, count: int | None) -> None:
+    """Neither texts nor truths nor what no store can keep."""
+    assert count_of(value) == count
+
+
+def test_a_document_is_decoded() -> None:
+    """As the core decodes."""
+    assert document(b'{"a": [1]}', provider="p", redact=str) == {"a": [1]}
+    assert codec_json.decode("1") == 1
+
+
+@pytest.mark.parametrize(("body", "words"), [(b"", "is empty"), (b"  ", "is empty"), (b"<p>\xff", "is no JSON: '<p>")])
+def test_what_is_no_document_is_told(body: bytes, words: str) -> None:
+    """With its beginning, masked."""
+    with pytest.raises(MalformedReplyError, match=words):
+        document(body, provider="p", redact=str)
+
+
+def test_a_malformed_reply_is_masked() -> None:
+    """In text and body."""
+    error = malformed("holds no answer", "key k1", provider="p", redact=lambda text: text.replace("k1", "*"))
+
+    assert str(error) == "p: the reply holds no answer: 'key *'"
+    assert error.body == "key *"

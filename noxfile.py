@@ -141,6 +141,29 @@ def local_eval(session: nox.Session) -> None:
 
 
 @nox.session(default=False)
+@nox.parametrize("server", ["xllamacpp==0.2.14", "xllamacpp"])
+def live(session: nox.Session, server: str) -> None:
+    """Ask a real llama.cpp server, an older and the current one, with the small model; the weights are fetched."""
+    install(
+        session, "-e", ".", "-e", "plugins/cli", "-e", "plugins/local", "-e", "plugins/openai", "hypothesis", "pytest"
+    )
+    session.install(server)
+    session.run("nr-llm", "models", "pull", "qwen2.5-coder-0.5b")
+    where = "from nr_llm_local._cache import locate; from nr_llm_local.catalogue import find"
+    code = f"{where}; print(locate(find('qwen2.5-coder-0.5b')))"
+    path = session.run("python", "-c", code, silent=True)
+    session.run("pytest", "tests/live", *session.posargs, env={"NR_LLM_LIVE_MODEL": str(path).strip()})
+
+
+@nox.session(default=False)
+def corpus(session: nox.Session) -> None:
+    """Cut every recorded stream at every byte up to 64 kB, and print what holds for each service."""
+    install(session, *EVERYTHING)
+    session.run("pytest", "tests/corpus", *session.posargs, env={"NR_LLM_TEST_DEPTH": "2"})
+    session.run("python", "tests/corpus/table.py")
+
+
+@nox.session(default=False)
 def bench(session: nox.Session) -> None:
     """Print what a round costs beside hand-written loops and two peers; arguments go to the shared benchmark."""
     shared = shared_folder(session) / "bench"

@@ -149,8 +149,7 @@ def live(session: nox.Session, server: str) -> None:
     )
     session.install(server)
     session.run("nr-llm", "models", "pull", "qwen2.5-coder-0.5b")
-    where = "from nr_llm_local._cache import locate; from nr_llm_local.catalogue import find"
-    code = f"{where}; print(locate(find('qwen2.5-coder-0.5b')))"
+    code = "from nr_llm_local._cache import locate; print(locate('qwen2.5-coder-0.5b'))"
     path = session.run("python", "-c", code, silent=True)
     session.run("pytest", "tests/live", *session.posargs, env={"NR_LLM_LIVE_MODEL": str(path).strip()})
 

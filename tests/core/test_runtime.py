@@ -1206,6 +1206,22 @@ class TestColours:
 
         assert {"0", "1"} == {m.content for m in stream.state.messages if m.role is Role.TOOL}
 
+    @both
+    def test_what_is_no_result_is_passed_over(self, colour: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+        """A box that holds a result and the news that the run was cancelled loses neither result nor run."""
+        ended, switch = ended_calls(monkeypatch), Cancellation()
+
+        def after(event: Event) -> bool:
+            if not isinstance(event, ToolFinished):
+                return False
+            switch.cancel()
+            return all(ended.acquire(timeout=AGES) for _ in range(2))
+
+        calls = calling(("echo", {"what": "0"}), ("echo", {"what": "1"}))
+        stream = colour.left(runtime(calls, "x"), after=after, cancel=switch)
+
+        assert {"0", "1"} == {m.content for m in stream.state.messages if m.role is Role.TOOL}
+
     def test_a_message_to_a_closed_loop_is_for_nobody(self) -> None:
         """A tool that returns after its event loop has closed harms nobody."""
         from nr_llm._aperform import Inbox

@@ -65,7 +65,7 @@ def answer(parts: Parts, request: CompletionRequest, provider: str) -> Completio
         MalformedReplyError: What the service wants back nests too deeply.
     """
     cut = parts.stop in ("max_tokens", "model_context_window_exceeded")
-    calls = tool_calls(list(_calls(parts)), request, cut=cut)
+    calls = tool_calls(_calls(parts, cut=cut), request, cut=cut)
     if parts.stop not in ("refusal", "pause_turn"):
         demand_calls(calls, request, provider=provider, finish=parts.stop)
     content = "".join(text_of(block.get("text")) for block in parts.blocks if block.get("type") == "text")
@@ -99,9 +99,15 @@ def usage_of(usage: Mapping[str, Any]) -> Usage:
     )
 
 
-def _calls(parts: Parts) -> list[CallParts]:
+def _calls(parts: Parts, *, cut: bool) -> list[CallParts]:
+    """Return the calls; at the end of an answer that was cut off, an empty input is one that had not begun."""
+    last = len(parts.blocks) - 1
     return [
-        (filled(block.get("id")), filled(block.get("name")), parts.inputs.get(i, block.get("input")))
+        (
+            filled(block.get("id")),
+            filled(block.get("name")),
+            parts.inputs.get(i, (block.get("input") or None) if cut and i == last else block.get("input")),
+        )
         for i, block in enumerate(parts.blocks)
         if block.get("type") == "tool_use"
     ]

@@ -9,6 +9,7 @@ from typing import Any
 
 from nr_llm.codecs.json import JSON, encode_bytes
 from nr_llm.codecs.names import digest, wire_name
+from nr_llm.codecs.reading import objects_of, text_of
 from nr_llm.conversation import check_pairs
 from nr_llm.errors import InvalidRequestError
 from nr_llm.memo import Segment
@@ -21,6 +22,9 @@ ID = re.compile(r"[a-zA-Z0-9_-]+")
 
 THINKING = ("thinking", "redacted_thinking")
 """Blocks that only the model that wrote them understands."""
+
+READABLE = ("image/jpeg", "image/png", "image/gif", "image/webp", "application/pdf", "text/plain")
+"""Kinds of files the service reads: https://docs.anthropic.com/en/docs/build-with-claude/vision and …/pdf-support"""
 
 
 def segments(
@@ -44,51 +48,57 @@ def segments(
         InvalidRequestError: An attachment has no form here.
     """
     check_pairs(messages, start=start)
-    turns = list(_turns(messages, start))
-    for i, (end, role, members) in enumerate(turns):
+    turns = list(_turns(messages, start, provider=provider, model=model))
+    for i, (end, role, blocks) in enumerate(turns):
         last = i == len(turns) - 1
-        blocks = _turn(members, provider=provider, model=model)
         if last and role == "assistant":
             _trim(blocks)
-        if last and blocks and mark is not None:
+        if last and mark is not None:
             blocks[-1] = blocks[-1] | {"cache_control": mark}
-        yield Segment(end, encode_bytes({"role": role, "content": blocks}) if blocks else b"", closed=not last)
+        yield Segment(end, encode_bytes({"role": role, "content": blocks}), closed=not last)
 
 
-def _turns(messages: Sequence[ChatMessage], start: int) -> Iterator[tuple[int, str, list[ChatMessage]]]:
-    """Yield (end, role, messages) of each turn; one that would say nothing does not part its neighbours."""
-    role, members, end = "", list[ChatMessage](), start
-    for i in range(start, len(messages)):
-        message = messages[i]
-        side = "assistant" if message.role is Role.ASSISTANT else "user"
-        silent = message.role is Role.SYSTEM or not (_says(message) or message.tool_call_id is not None)
-        if not silent and side != role and members:
-            yield end, role, members
-            members = []
-        if not silent:
-            role = side
-            members.append(message)
-        end = i + 1
-    if members:
-        yield end, role, members
-
-
-def _says(message: ChatMessage) -> bool:
-    state = message.provider_state
-    return bool(message.content.strip() or message.tool_calls or message.attachments or state)
-
-
-def _turn(members: Sequence[ChatMessage], *, provider: str, model: str) -> list[Block]:
+def unthought(messages: Sequence[ChatMessage], *, provider: str, model: str) -> bool:
+    """Whether the last assistant turn calls tools and does not begin with thinking that `model` would know again."""
     blocks: list[Block] = []
-    for message in members:
-        if message.role is Role.TOOL:
-            blocks.append(_result(message))
-        elif message.role is Role.USER:
-            blocks += [_attached(attachment, provider) for attachment in message.attachments]
-            blocks += _text(message.content)
-        else:
-            blocks += _assistant(message, provider=provider, model=model)
-    return blocks
+    for message in reversed(messages):
+        if message.role is Role.ASSISTANT:
+            blocks = _assistant(message, provider=provider, model=model) + blocks
+        elif blocks and message.role is not Role.SYSTEM:
+            break
+    kinds = [block.get("type") for block in blocks]
+    return "tool_use" in kinds and kinds[0] not in THINKING
+
+
+def _turns(
+    messages: Sequence[ChatMessage], start: int, *, provider: str, model: str
+) -> Iterator[tuple[int, str, list[Block]]]:
+    """Yield (end, role, blocks) of each turn; a message that would say nothing does not part its neighbours."""
+    role, blocks, end = "", list[Block](), start
+    for i in range(start, len(messages)):
+        made = _message(messages[i], provider=provider, model=model)
+        side = "assistant" if messages[i].role is Role.ASSISTANT else "user"
+        if made and side != role and blocks:
+            yield end, role, blocks
+            blocks = []
+        if made:
+            role = side
+            blocks += made
+        end = i + 1
+    if blocks:
+        yield end, role, blocks
+
+
+def _message(message: ChatMessage, *, provider: str, model: str) -> list[Block]:
+    match message.role:
+        case Role.SYSTEM:
+            return []
+        case Role.TOOL:
+            return [_result(message)]
+        case Role.USER:
+            return [*(_attached(attachment, provider) for attachment in message.attachments), *_text(message.content)]
+        case Role.ASSISTANT:
+            return _assistant(message, provider=provider, model=model)
 
 
 def _text(text: str) -> list[Block]:
@@ -103,45 +113,57 @@ def _result(message: ChatMessage) -> Block:
 
 
 def _attached(attachment: Attachment, provider: str) -> Block:
-    kind = attachment.media_type.lower()
-    if kind == "text/plain" and attachment.data is not None:
-        data = attachment.data.decode("utf-8", "replace")
-        return {"type": "document", "source": {"type": "text", "media_type": "text/plain", "data": data}}
-    if not kind.startswith("image/") and kind != "application/pdf":
-        raise InvalidRequestError(f"no {kind!r} can be sent; images, PDF files and plain text can", provider=provider)
-    source: Block = {"type": "url", "url": attachment.url}
-    if attachment.data is not None:
-        source = {"type": "base64", "media_type": kind, "data": base64.b64encode(attachment.data).decode()}
-    block: Block = {"type": "image" if kind.startswith("image/") else "document", "source": source}
+    kind = attachment.media_type.lower().partition(";")[0].strip()
+    kind = "image/jpeg" if kind == "image/jpg" else kind
+    block: Block = {"type": "image" if kind.startswith("image/") else "document"}
+    if kind not in READABLE and (attachment.data is not None or block["type"] == "document"):
+        raise InvalidRequestError(f"no {kind!r} can be sent; {', '.join(READABLE)} can", provider=provider)
+    if attachment.data is None and kind == "text/plain":
+        raise InvalidRequestError("no address of a text can be sent; attach the bytes", provider=provider)
+    if attachment.data is None:
+        block["source"] = {"type": "url", "url": attachment.url}
+    elif kind == "text/plain":
+        text = attachment.data.decode("utf-8", "replace")
+        block["source"] = {"type": "text", "media_type": kind, "data": text}
+    else:
+        block["source"] = {"type": "base64", "media_type": kind, "data": base64.b64encode(attachment.data).decode()}
     return block | {"title": attachment.name} if attachment.name and block["type"] == "document" else block
 
 
 def _assistant(message: ChatMessage, *, provider: str, model: str) -> list[Block]:
     calls = [_call(call) for call in message.tool_calls or ()]
     state = message.provider_state.get(provider)
-    kept = state.get("content") if isinstance(state, dict) else None
-    blocks = [block for block in kept if isinstance(block, dict)] if isinstance(kept, list) else []
-    if len(calls) != sum(block.get("type") == "tool_use" for block in blocks):
-        blocks = []
-    if not blocks:
+    kept = objects_of(state.get("content")) if isinstance(state, dict) else []
+    if not isinstance(state, dict) or len(calls) != sum(block.get("type") == "tool_use" for block in kept):
         return [*_text(message.content), *calls]
-    if isinstance(state, dict) and model and state.get("model") not in (None, model):
-        blocks = [block for block in blocks if block.get("type") not in THINKING]
-    return list(_replayed(blocks, calls, message.content))
+    foreign = bool(model) and state.get("model") not in (None, model)
+    blocks = list(_replayed([b for b in kept if _replayable(b, foreign=foreign)], calls, message.content))
+    while blocks and blocks[-1].get("type") in THINKING:  # nothing came of it, and the service wants nothing to end so
+        del blocks[-1]
+    return blocks
+
+
+def _replayable(block: Block, *, foreign: bool) -> bool:
+    """Whether the service takes a block back: thinking is for the model that wrote it, and unsigned when cut off."""
+    kind = block.get("type")
+    return kind not in THINKING or not (foreign or (kind == "thinking" and not block.get("signature")))
 
 
 def _replayed(blocks: Sequence[Block], calls: Sequence[Block], content: str) -> Iterator[Block]:
     """Yield the blocks as they came, with the calls and the text that the message has by now."""
-    same = "".join(str(block.get("text")) for block in blocks if block.get("type") == "text") == content
-    made, said = iter(calls), False
-    for block in blocks:
-        if block.get("type") == "tool_use":
-            yield block | next(made)
-        elif block.get("type") != "text" or (same and str(block.get("text")).strip()):
-            yield block
-        elif not same and not said:
-            said = True
+    kinds = [block.get("type") for block in blocks]
+    same = "".join(text_of(block.get("text")) for block in blocks if block.get("type") == "text") == content
+    place = next((kinds.index(kind) for kind in ("text", "tool_use") if kind in kinds), len(blocks))
+    made = iter(calls)
+    for i, block in enumerate(blocks):
+        if i == place and not same:
             yield from _text(content)
+        if kinds[i] == "tool_use":
+            yield block | next(made)
+        elif kinds[i] != "text" or (same and text_of(block.get("text")).strip()):
+            yield block
+    if place == len(blocks) and not same:
+        yield from _text(content)
 
 
 def _call(call: ToolCall) -> Block:

@@ -13,6 +13,7 @@ from nr_llm.options import Options
 from nr_llm.requests import CompletionRequest
 from nr_llm.specs import ToolSpec
 
+from nr_llm_anthropic import blocks
 from nr_llm_anthropic.models import UNKNOWN_OUTPUT, Row, row_of
 from nr_llm_anthropic.options import LEAST_BUDGET, AnthropicOptions
 
@@ -31,6 +32,20 @@ ROOM = 4_096
 MOST_OUTPUT = 32_000
 """Tokens asked for at most where the caller set no bound."""
 
+LEAST_TOP_P = 0.95
+"""Least `top_p` beside thinking: https://docs.anthropic.com/en/docs/build-with-claude/extended-thinking"""
+
+LIMITS = frozenset(
+    {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minLength", "maxLength", "maxItems"}
+)
+"""Keywords refused in an answer's schema: https://docs.anthropic.com/en/docs/build-with-claude/structured-outputs"""
+
+MAPS = ("properties", "$defs", "definitions")
+"""Keywords that hold schemas by name."""
+
+VALUES = ("enum", "const", "default", "examples", "required")
+"""Keywords that hold no schemas."""
+
 COMBINED = ("oneOf", "anyOf", "allOf")
 """Keywords the service refuses at the root of a tool's schema."""
 
@@ -44,11 +59,15 @@ def head_of(request: CompletionRequest, own: AnthropicOptions, provider: str) ->
     """
     options, row = request.options, row_of(request.model)
     head: dict[str, JSON] = {"model": request.model}
-    thinking = _thinking(options, own, row)
-    head["max_tokens"] = _max_tokens(options, thinking, row)
+    thinking = _thinking(options, own, row, provider)
+    budgeted = thinking is not None and thinking["type"] == "enabled"
+    if budgeted and blocks.unthought(request.messages, provider=provider, model=request.model):
+        say_left_out(provider, request.model, "thinking after calls made without it")
+        thinking = None
+    head["max_tokens"] = _max_tokens(options, thinking, row, provider)
     head |= _sampling(request, own, thinking, provider)
-    if options.stop:
-        head["stop_sequences"] = [text for text in options.stop if text.strip()]
+    if stop := _stop(request, provider):
+        head["stop_sequences"] = stop
     if thinking is not None:
         head["thinking"] = thinking
     if output := _output(options, own, row):
@@ -97,7 +116,14 @@ def _tool(tool: ToolSpec) -> dict[str, JSON]:
     return {"name": wire_name(tool.name), "description": tool.description, "input_schema": {"type": "object", **schema}}
 
 
-def _thinking(options: Options, own: AnthropicOptions, row: Row | None) -> dict[str, JSON] | None:
+def _stop(request: CompletionRequest, provider: str) -> list[JSON]:
+    texts = [text for text in request.options.stop if text.strip()]
+    if len(texts) < len(request.options.stop):
+        say_left_out(provider, request.model, "blank text to stop at")
+    return list[JSON](texts)
+
+
+def _thinking(options: Options, own: AnthropicOptions, row: Row | None, provider: str) -> dict[str, JSON] | None:
     if own.thinking_budget is not None:
         return {"type": "enabled", "budget_tokens": own.thinking_budget}
     if own.thinking is not None:
@@ -110,17 +136,18 @@ def _thinking(options: Options, own: AnthropicOptions, row: Row | None) -> dict[
     if row is not None and row.adaptive:
         return {"type": "adaptive"}
     if effort not in BUDGETS:
-        raise InvalidRequestError(f"reasoning_effort {effort!r} is none of {', '.join(BUDGETS)}", provider="anthropic")
-    return {"type": "enabled", "budget_tokens": BUDGETS[effort]}
+        raise InvalidRequestError(f"reasoning_effort {effort!r} is none of {', '.join(BUDGETS)}", provider=provider)
+    most = BUDGETS["max"] if row is None else max(row.max_output - ROOM, LEAST_BUDGET)
+    return {"type": "enabled", "budget_tokens": min(BUDGETS[effort], most)}
 
 
-def _max_tokens(options: Options, thinking: Mapping[str, JSON] | None, row: Row | None) -> int:
+def _max_tokens(options: Options, thinking: Mapping[str, JSON] | None, row: Row | None, provider: str) -> int:
     budget = (thinking or {}).get("budget_tokens")
     if options.max_tokens is not None:
         if isinstance(budget, int) and budget >= options.max_tokens:
             raise InvalidRequestError(
                 f"max_tokens {options.max_tokens} leaves no room beside {budget} tokens of thinking; raise it",
-                provider="anthropic",
+                provider=provider,
             )
         return options.max_tokens
     most = UNKNOWN_OUTPUT if row is None else min(row.max_output, MOST_OUTPUT)
@@ -136,9 +163,11 @@ def _sampling(
     given: dict[str, JSON] = {"temperature": options.temperature, "top_p": options.top_p, "top_k": own.top_k}
     given = {name: value for name, value in given.items() if value is not None}
     if thinking is not None and thinking["type"] != "disabled":
-        for name in ("temperature", "top_k"):
-            if given.pop(name, None) not in (None, 1):
-                say_left_out(provider, request.model, f"{name} beside thinking")
+        given = {name: value for name, value in given.items() if (name, value) != ("temperature", 1)}  # what it means
+        unfit = [name for name in given if name != "top_p" or (options.top_p or 0) < LEAST_TOP_P]
+        for name in unfit:
+            del given[name]
+            say_left_out(provider, request.model, f"{name} beside thinking")
     return given
 
 
@@ -148,8 +177,23 @@ def _output(options: Options, own: AnthropicOptions, row: Row | None) -> dict[st
     if effort is not None and effort != "none":
         output["effort"] = effort
     if options.response_schema is not None:
-        output["format"] = {"type": "json_schema", "schema": dict(options.response_schema)}
+        output["format"] = {"type": "json_schema", "schema": answer_schema(dict(options.response_schema))}
     return output
+
+
+def answer_schema(schema: JSON) -> JSON:
+    """Return a schema as the service takes it for an answer: objects closed, without limits it cannot hold one to."""
+    if isinstance(schema, list):
+        return [answer_schema(part) for part in schema]
+    if not isinstance(schema, dict):
+        return schema
+    made: dict[str, JSON] = {}
+    for name, value in schema.items():
+        if name in MAPS and isinstance(value, dict):
+            made[name] = {key: answer_schema(part) for key, part in value.items()}
+        elif name not in LIMITS:
+            made[name] = value if name in VALUES else answer_schema(value)
+    return {"additionalProperties": False, **made} if schema.get("type") == "object" else made
 
 
 def _tool_choice(request: CompletionRequest, thinking: Mapping[str, JSON] | None, provider: str) -> JSON:

@@ -44,12 +44,13 @@ def answer(
     made = tool_calls([part for part in parts if any(part[1:])], request, cut=word == "length")
     demand_calls(made, request, provider=provider, finish=word)
     reason = FINISH.get(word, FinishReason.OTHER) if word else FinishReason.STOP
+    whole = bool(made) and not (reason is FinishReason.LENGTH and made[-1].malformed is not None)
     return CompletionResponse(
         content=content,
         model=valid_text(text_of(end.get("model")) or request.model),
         provider=provider,
         usage=Usage(count_of(end.get("prompt_eval_count")), count_of(end.get("eval_count"))),
-        finish_reason=FinishReason.TOOL_CALLS if made else reason,
+        finish_reason=FinishReason.TOOL_CALLS if whole else reason,
         finish_detail=valid_text(word) or None,
         tool_calls=made or None,
         reasoning=thinking or None,

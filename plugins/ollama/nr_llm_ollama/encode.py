@@ -6,7 +6,7 @@ import base64
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from nr_llm.codecs.json import JSON, encode_bytes
+from nr_llm.codecs.json import JSON, encode, encode_bytes
 from nr_llm.codecs.names import wire_name
 from nr_llm.codecs.notes import say_left_out
 from nr_llm.conversation import check_pairs
@@ -23,6 +23,12 @@ LEVELS = re.compile(r"(.*/)?gpt-oss")
 
 PROPERTY = ("type", "items", "description", "enum")
 """Keywords of a parameter that the server reads: https://pkg.go.dev/github.com/ollama/ollama/api#ToolProperty"""
+
+FIELDS = re.compile(r'"(properties|\$ref|additionalProperties)":[{"]')
+"""What says that a parameter, or a part of it, is an object with a form of its own."""
+
+WORDS = {"minimal": "low", "xhigh": "high", "max": "high"}
+"""Levels of thinking by the names of others: https://docs.ollama.com/capabilities/thinking"""
 
 OWN = frozenset({"messages", "stream", "options"})
 """Fields that are not overwritten by raw ones."""
@@ -78,27 +84,37 @@ def encode_tools(tools: Sequence[ToolSpec]) -> bytes:
 
 
 def _tool(tool: ToolSpec) -> JSON:
-    """Return a tool as the server reads it; other keywords of its schema it would drop."""
+    """Return a tool as the server reads it; what it reads no keyword for is told in words."""
     parameters = tool.parameters
-    properties = parameters.get("properties")
+    properties, defined = parameters.get("properties"), parameters.get("$defs")
     given = {name: value for name, value in parameters.items() if name in ("required", "$defs")}
     described = properties.items() if isinstance(properties, Mapping) else ()
-    known: dict[str, JSON] = {"type": "object", "properties": {name: _property(part) for name, part in described}}
+    known: dict[str, JSON] = {
+        "type": "object",
+        "properties": {
+            name: _property(part, defined if isinstance(defined, Mapping) else {}) for name, part in described
+        },
+    }
     function: JSON = {"name": tool.name, "description": tool.description, "parameters": known | given}
     return {"type": "function", "function": function}
 
 
-def _property(schema: JSON) -> JSON:
-    """Return what the server keeps of a parameter; one of several types is told as a list of them."""
+def _property(schema: JSON, defined: Mapping[str, JSON]) -> JSON:
+    """Return what the server keeps of a parameter: several types as a list of them, fields of an object in words."""
     if not isinstance(schema, dict):
         return {}
-    kept = {name: value for name, value in schema.items() if name in PROPERTY}
-    options = schema.get("anyOf") or schema.get("oneOf")
+    named = defined.get(str(schema.get("$ref")).removeprefix("#/$defs/"))
+    full = {**named, **schema} if isinstance(named, dict) else schema
+    kept = {name: value for name, value in full.items() if name in PROPERTY}
+    options = full.get("anyOf") or full.get("oneOf")
     if "type" not in kept and isinstance(options, list):
         kinds = [kind for option in options if isinstance(option, dict) and isinstance(kind := option.get("type"), str)]
         rest = next((option for option in options if isinstance(option, dict) and option.get("type") != "null"), {})
         kept = {name: value for name, value in rest.items() if name in PROPERTY} | kept
         kept |= {"type": list[JSON](dict.fromkeys(kinds))} if len(set(kinds)) > 1 else {}
+    if FIELDS.search(encode({name: value for name, value in full.items() if name != "items" or "$ref" in str(value)})):
+        form = encode({name: value for name, value in full.items() if name not in ("description", "$ref")})
+        kept["description"] = f"{kept.get('description') or ''} It has the JSON Schema {form}".strip()
     return kept
 
 
@@ -164,7 +180,7 @@ def _think(request: CompletionRequest, own: OllamaOptions) -> bool | str | None:
         return own.think
     if effort == "none":
         return False
-    return effort if LEVELS.match(request.model) else True
+    return WORDS.get(effort, effort) if LEVELS.match(request.model) else True
 
 
 def _check_choice(request: CompletionRequest, provider: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
@@ -15,6 +16,9 @@ from nr_llm_ollama.settings import OllamaSettings
 
 PORT = 11434
 """The port Ollama listens at unless told otherwise."""
+
+CLOUD = ("ollama.com", "www.ollama.com")
+"""Hosts that are spoken to over TLS when nothing else is said."""
 
 KEY = Key(variables=("NR_LLM_OLLAMA_API_KEY", "OLLAMA_API_KEY"), needed_at="ollama.com")
 
@@ -84,17 +88,19 @@ def server_at(host: str) -> str:
     """
     Return the address that a value of ``OLLAMA_HOST`` means: a host, a port, both, or an address.
 
-    A server that listens on all addresses is asked on this machine's own.
+    Ollama's own port goes to what lacks a scheme, as its own clients have it.  A server that listens on all addresses
+    is asked on this machine's own.
     """
-    text = host.strip()
-    full = text if "://" in text else f"http://{text}"
+    text = host.strip().strip("\"'")
+    scheme = "" if "://" in text else "https://" if text in CLOUD else "http://"
+    full = f"{scheme}[{text}]" if text.count(":") > 1 and re.fullmatch(r"[0-9a-fA-F:]+", text) else f"{scheme}{text}"
     try:
         parts = urlsplit(full)
         name, port = parts.hostname or "127.0.0.1", parts.port
     except ValueError:
         return full  # `target` says what is wrong with it
     name = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(name, name)  # noqa: S104  # it is not listened at
-    if port is None and parts.scheme == "http":
+    if port is None and scheme == "http://":
         port = PORT
     place = f"[{name}]" if ":" in name else name
     users = f"{parts.netloc.rpartition('@')[0]}@" if "@" in parts.netloc else ""

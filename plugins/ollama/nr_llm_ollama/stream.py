@@ -61,9 +61,11 @@ class ChatStream(FrameStream):
             deltas.append(TextDelta(text))
         for call in objects_of(message.get("tool_calls")):
             function = object_of(call.get("function"))
-            given = function.get("arguments")
+            name, given = filled(function.get("name")), function.get("arguments")
+            if name is None and not given:  # which is no call
+                continue
             written = given if isinstance(given, str) else encode(given or {})
-            deltas.append(ToolCallDelta(str(len(self._calls)), filled(function.get("name")), written))
+            deltas.append(ToolCallDelta(str(len(self._calls)), name, written))
             self._calls.append(call)
         if line.get("done") is True:
             self.done, self._end = True, dict(line)

@@ -14,6 +14,8 @@ from nr_llm.errors import InvalidValueError, MalformedReplyError, ToolCallReject
 from nr_llm.requests import CompletionRequest
 from nr_llm.responses import CompletionResponse, FinishReason, Usage
 
+from nr_llm_gemini.models import writer_of
+
 BLOCKED = (
     "SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "MODEL_ARMOR", "IMAGE_SAFETY",
     "IMAGE_PROHIBITED_CONTENT", "IMAGE_RECITATION", "IMAGE_OTHER", "NO_IMAGE",
@@ -149,7 +151,7 @@ def _kept(parts: Parts, request: CompletionRequest, provider: str) -> JSON:
     if all(_is_plain(part) for part in joined) and order == sorted(order):
         return None
     try:
-        return copy_json({"model": parts.model or request.model, "parts": joined}, path="parts")
+        return copy_json({"model": writer_of(request.model, parts.model), "parts": joined}, path="parts")
     except InvalidValueError as error:
         raise MalformedReplyError(f"the reply cannot be kept for the next turn: {error}", provider=provider) from error
 

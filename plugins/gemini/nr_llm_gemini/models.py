@@ -80,3 +80,8 @@ def same_generation(writer: str, model: str) -> bool:
     """Whether a model understands what another signed; it does unless both are known to be of different ones."""
     a, b = GENERATION.match(bare(writer)), GENERATION.match(bare(model))
     return a is None or b is None or a[1] == b[1]
+
+
+def writer_of(asked: str, version: str) -> str:
+    """Return whose signatures an answer has: the model that was asked, or where its name hides it the one that came."""
+    return asked if GENERATION.match(bare(asked)) or not version else version

@@ -53,7 +53,7 @@ class TestWhole:
 
         assert (answer.content, answer.reasoning) == ("2", "Hm. Well.")
         assert answer.provider_state == {
-            "model": "gemini-2.5-flash-001",
+            "model": "gemini-2.5-flash",
             "parts": [{"text": "Hm. Well.", "thought": True}, {"text": "2"}],
         }
 
@@ -69,6 +69,16 @@ class TestWhole:
         assert read(payload({"text": "x"}, call(args={}))).provider_state is None
         assert read(payload(call(args={}), {"text": "x"})).provider_state is not None
 
+    def test_the_state_says_who_wrote_it(self) -> None:
+        """The model that was asked; where its name moves on, the one that answered."""
+        sent = payload(call(signature="eA=="), modelVersion="gemini-3.5-flash")
+
+        answers = [read(sent, asked(model=model)) for model in ("gemini-3-pro-preview", "gemini-flash-latest")]
+
+        assert [answer.provider_state["model"] for answer in answers] == ["gemini-3-pro-preview", "gemini-3.5-flash"]  # type: ignore[index, call-overload]
+        del sent["modelVersion"]
+        assert read(sent, asked(model="tuned")).provider_state["model"] == "tuned"  # type: ignore[index, call-overload]
+
     def test_signatures_stay_on_their_parts(self) -> None:
         """A signed part is joined to no other."""
         parts = [{"text": "a"}, {"text": "b", "thoughtSignature": "eA=="}, {"text": "c"}, {"text": ""}]
@@ -76,7 +86,7 @@ class TestWhole:
         answer = read(payload(*parts))
 
         assert answer.content == "abc"
-        assert answer.provider_state == {"model": "gemini-2.5-flash-001", "parts": parts[:3]}
+        assert answer.provider_state == {"model": "gemini-2.5-flash", "parts": parts[:3]}
 
     @pytest.mark.parametrize("args", [[1], 3, True])
     def test_arguments_that_are_no_object_are_marked(self, args: Any) -> None:
@@ -116,7 +126,7 @@ class TestWhole:
         answer = read(payload(*parts))
 
         assert answer.content == ""
-        assert answer.provider_state == {"model": "gemini-2.5-flash-001", "parts": parts}
+        assert answer.provider_state == {"model": "gemini-2.5-flash", "parts": parts}
 
     def test_a_list_of_chunks_is_one_answer(self) -> None:
         """The service streams so when it is not asked for events."""

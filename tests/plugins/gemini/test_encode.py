@@ -216,7 +216,7 @@ class TestReplay:
 
     def turn(self, *parts: Any, model: str = "gemini-3-pro-preview", **more: Any) -> ChatMessage:
         """Return the message of a reply."""
-        return attrs.evolve(read(payload(*parts, modelVersion=model)).to_message(), **more)
+        return attrs.evolve(read(payload(*parts), asked(model=model)).to_message(), **more)
 
     def replayed(self, turn: ChatMessage, model: str = "gemini-3-flash-preview") -> list[dict[str, Any]]:
         """Return the contents that a turn and its results become."""
@@ -265,7 +265,7 @@ class TestReplay:
         """Of a tuned model the generation is unknown."""
         message = self.turn(*self.PARTS, model="tuned-model")
 
-        assert self.replayed(message)[0]["parts"][2]["thoughtSignature"] == "c2ln"
+        assert self.replayed(message, "another-tuned-model")[0]["parts"][2]["thoughtSignature"] == "c2ln"
 
     def test_a_changed_text_replaces_theirs(self) -> None:
         """The message counts, not what came once; other parts stay."""

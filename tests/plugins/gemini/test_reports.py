@@ -44,7 +44,7 @@ def report(*numbers: int) -> str:
 
 def continued(*parts: dict[str, Any], model: str = "gemini-3-pro-preview") -> list[dict[str, Any]]:
     """Return the contents that go on from a reply whose calls were answered."""
-    answer = read(payload(*parts, modelVersion=model))
+    answer = read(payload(*parts), asked(model=model))
     results = [ChatMessage.tool_result(call_id, "ok") for call_id, *_ in calls_of(answer)]
     return contents_of(HELLO, answer.to_message(), *results, model=model)
 

@@ -21,6 +21,7 @@ NOT_RUN = {
     ("README.md", ".ci/run runs both lines"),
     ("docs/tutorial/first-tool.md", "needs a model"),
     ("plugins/anthropic/README.md", "it needs a key and costs money"),
+    ("plugins/gemini/README.md", "it needs a key and costs money"),
     ("plugins/ollama/README.md", "it needs a running server"),
     ("plugins/openai/README.md", "it needs a key and costs money"),
 }

@@ -111,9 +111,7 @@ def _response(result: ChatMessage) -> Part:
         return {"error": result.content}
     if result.content.lstrip().startswith("{") and not LONG.search(result.content):
         with suppress(MalformedJsonError):
-            decoded = decode(result.content)
-            if isinstance(decoded, dict):
-                return decoded
+            return dict(object_of(decode(result.content)))
     return {"result": result.content}
 
 

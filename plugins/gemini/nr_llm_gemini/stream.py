@@ -9,7 +9,6 @@ from nr_llm.codecs.frames import FrameStream
 from nr_llm.codecs.json import JSON, encode
 from nr_llm.codecs.reading import filled, object_of, text_of
 from nr_llm.codecs.sse import Event
-from nr_llm.errors import MalformedReplyError
 from nr_llm.events import Delta, ReasoningDelta, TextDelta, ToolCallDelta
 from nr_llm.requests import CompletionRequest
 from nr_llm.responses import CompletionResponse
@@ -59,12 +58,11 @@ class ContentStream(FrameStream):
                 deltas.append(TextDelta(text))
             if "functionCall" in part:
                 call = object_of(part["functionCall"])
-                written = encode(dict(object_of(call.get("args"))))
+                args = call.get("args")
+                written = args if isinstance(args, str) else encode({} if args is None else args)
                 deltas.append(ToolCallDelta(str(self._calls), filled(call.get("name")), written))
                 self._calls += 1
 
     def answer(self) -> CompletionResponse:
         """Return the whole answer."""
-        if not self._parts.answered:
-            raise MalformedReplyError("the stream held no answer", provider=self._provider)
         return answer(self._parts, self._request, self._provider)

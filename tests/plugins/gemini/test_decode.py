@@ -295,6 +295,14 @@ class TestStream:
         assert (answer.content, answer.reasoning) == ("I add.", "Hm.")
         assert calls_of(answer) == [("call_0", "add", {"a": 1}, None), ("call_1", "now", {}, None)]
 
+    @pytest.mark.parametrize(("args", "written"), [('{"a": 1}', '{"a": 1}'), ([1], "[1]"), (None, "{}")])
+    def test_arguments_of_any_form_are_those_of_the_answer(self, args: Any, written: str) -> None:
+        """Also where they are none."""
+        deltas, answer = streamed(event(payload(call(args=args))))
+
+        assert deltas == [ToolCallDelta("0", "add", written)]
+        assert calls_of(answer) == calls_of(read(payload(call(args=args))))
+
     def test_a_stream_is_its_chunks_as_one_reply(self) -> None:
         """State included."""
         sent = [

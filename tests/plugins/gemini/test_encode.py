@@ -193,6 +193,15 @@ class TestContents:
         assert len(sent) <= 64
         assert said[2]["parts"][0]["functionResponse"]["name"] == sent
 
+    def test_segments_are_the_contents(self) -> None:
+        """Results at the end stay open, since more may follow."""
+        made = list(CODEC.segments((HELLO, TURN, *RESULTS), 0))
+
+        assert [(segment.end, segment.closed) for segment in made] == [(1, True), (2, True), (4, False)]
+        assert json.loads(b"[" + b",".join(segment.data for segment in made) + b"]") == contents_of(
+            HELLO, TURN, *RESULTS
+        )
+
     def test_a_growing_conversation_with_a_memo(self) -> None:
         """Results join a turn that was encoded before, and the bytes are those without a memo."""
         messages = (HELLO, TURN, *RESULTS, ChatMessage.assistant("2"), ChatMessage.user("Sure?"))

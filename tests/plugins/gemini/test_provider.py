@@ -161,6 +161,12 @@ class TestPlugin:
         assert provider.name == "gemini"
         assert signed(provider)["x-goog-api-key"] == KEY
 
+    def test_further_services_are_made_by_settings(self) -> None:
+        """Each with a name of its own."""
+        made = nr_llm_gemini.nr_llm_make_provider("second", GeminiSettings(base_url="http://host"))
+
+        assert (made.name, repr(made)) == ("second", "Gemini('second', 'http://host/v1beta/models')")
+
     def test_names_of_one_s_own(self) -> None:
         """A second service in code has a name of its own, on errors too."""
         provider = Gemini("mine", base_url="http://host/v1")

@@ -18,7 +18,7 @@ class Dialect:
     Attributes:
         name: The row's name, as settings give it.
         base_url: Where the service lives, or None when the user has to say.
-        hosts: Ends of host names that are the service's, beside that of `base_url`.
+        hosts: Further hosts of the service, beside that of `base_url`; one that begins with a dot stands for all below.
         key_variables: The vendor's variables that may hold the key.
         key_header: Header of the key; anything but ``authorization`` carries it bare.
         max_tokens: The field that bounds the answer; new OpenAI models refuse the old name, old servers the new one.
@@ -30,12 +30,14 @@ class Dialect:
         strict: Whether the service enforces strict schemas.
         replayed: Fields of a reply that the service wants back on an assistant turn with calls, such as its
             reasoning; what it never sent is never sent.
+        prefixed: Whether a final assistant turn, which the model goes on from, has to say so.
         id_length: Most characters of a call's id; longer ones are replaced by a digest. None for no bound.
         id_exact: Whether every id has to be that long, of letters and digits.
         unsampled: Models that refuse sampling settings, as a pattern on their name.
         windows: (pattern on the model's name, tokens of its window, most tokens it writes), first match wins.
         max_tools: Most tools of a request, or None when unknown.
         attachments: What the listed models read; None when unknown.
+        prefix: Whether a last assistant turn has to say that the answer goes on from it.
         media: Beginnings of the media types that its messages have a form for; None where the common form holds.
         structured_output: As `Model.structured_output`.
     """
@@ -52,12 +54,14 @@ class Dialect:
     stream_usage: bool = True
     strict: bool = True
     replayed: tuple[str, ...] = ()
+    prefixed: bool = False
     id_length: int | None = None
     id_exact: bool = False
     unsampled: re.Pattern[str] | None = None
     windows: tuple[tuple[re.Pattern[str], int, int], ...] = ()
     max_tools: int | None = None
     attachments: tuple[str, ...] | None = None
+    prefix: bool = False
     media: tuple[str, ...] | None = None
     structured_output: Literal["native", "alone", "none"] | None = None
 
@@ -118,8 +122,10 @@ MISTRAL = Dialect(
     seed="random_seed",
     stream_usage=False,
     strict=False,
+    prefixed=True,
     id_length=9,
     id_exact=True,
+    prefix=True,
     structured_output="alone",
 )
 
@@ -217,6 +223,6 @@ def dialect_at(host: str) -> Dialect:
     host = host.lower().rstrip(".")
     for row in DIALECTS.values():
         own = urlsplit(row.base_url).hostname if row.base_url else None
-        if host == own or any(host.endswith(end) for end in row.hosts):
+        if host == own or any(host.endswith(at) if at.startswith(".") else host == at for at in row.hosts):
             return row
     return COMPATIBLE

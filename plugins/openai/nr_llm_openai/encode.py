@@ -156,10 +156,21 @@ def segments(
     check_pairs(messages, start=start)
     for i in range(start, len(messages)):
         wire = _message(messages[i], dialect, provider)
+        last = dialect.prefix and i == len(messages) - 1 and _answers(messages[i])
+        if wire and last:
+            wire["prefix"] = True
+        # The last turn is marked as long as it is the last: the piece stays open.
+        begun = dialect.prefixed and i == len(messages) - 1 and messages[i].role is Role.ASSISTANT
+        if wire and begun:
+            wire["prefix"] = True
         data = encode_bytes(wire) if wire else b""
         if gap and i and messages[i].role is Role.USER and messages[i - 1].role is Role.TOOL:
             data = encode_bytes({"role": "assistant", "content": gap}) + b"," + data
-        yield Segment(i + 1, data)
+        yield Segment(i + 1, data, closed=not last)
+
+
+def _answers(message: ChatMessage) -> bool:
+    return message.role is Role.ASSISTANT and message.tool_calls is None
 
 
 def _message(message: ChatMessage, dialect: Dialect, provider: str) -> dict[str, JSON] | None:

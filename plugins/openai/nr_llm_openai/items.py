@@ -19,6 +19,10 @@ ID_LENGTH = 64
 """Most characters of a call's id."""
 
 
+UNSAID = ("audio/", "video/")
+"""Beginnings of the media types that the form has no part for."""
+
+
 def segments(messages: Sequence[ChatMessage], start: int, *, provider: str) -> Iterator[Segment]:
     """
     Encode ``messages[start:]``, one segment for each message.
@@ -50,7 +54,7 @@ def _attached(attachment: Attachment, provider: str) -> JSON:
     kind = attachment.media_type.lower()
     if kind.startswith("image/"):
         return {"type": "input_image", "image_url": attachment.url or attachment.data_url, "detail": "auto"}
-    if kind.startswith(("audio/", "video/")):
+    if kind.startswith(UNSAID):
         raise InvalidRequestError(f"no {kind!r} can be sent; images and documents can", provider=provider)
     if attachment.data is None:
         return {"type": "input_file", "file_url": attachment.url}
@@ -68,7 +72,10 @@ def _assistant(message: ChatMessage, provider: str) -> Iterator[Item]:
             yield {"role": "assistant", "content": message.content}
         yield from calls
         return
-    yield from _replayed(kept, calls, message.content)
+    replayed = list(_replayed(kept, calls, message.content))
+    while replayed and replayed[-1].get("type") == "reasoning":
+        replayed.pop()  # what it belonged to is no longer said; services refuse it alone
+    yield from replayed
 
 
 def _replayed(kept: Sequence[Item], calls: Sequence[Item], content: str) -> Iterator[Item]:

@@ -20,7 +20,8 @@ def request_at(url: str, suffix: str, headers: tuple[tuple[str, str], ...]) -> H
         headers: Headers of each request.
     """
     parts = urlsplit(url)
-    place = urlunsplit(parts._replace(path=f"{parts.path.removesuffix(suffix)}/models"))
+    base = parts.path.removesuffix(suffix).partition("/deployments/")[0]  # a deployment has no list of its own
+    place = urlunsplit(parts._replace(path=f"{base}/models"))
     return HttpRequest("GET", place, headers=headers)
 
 

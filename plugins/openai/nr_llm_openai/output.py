@@ -43,9 +43,11 @@ def answer(
     """
     items = objects_of(reply.get("output"))
     cut = text_of(object_of(reply.get("incomplete_details")).get("reason"))
+    status = text_of(reply.get("status"))
+    if not cut and status not in ("", "completed"):
+        cut = status  # no success, though nobody says why
     parts = [_parts(item) for item in items if item.get("type") == "function_call"]
     calls = tool_calls(parts, request, cut=cut == "max_output_tokens")
-    status = text_of(reply.get("status"))
     demand_calls(calls, request, provider=provider, finish=cut or status)
     refusal = "".join(map(_refusal, items))
     return CompletionResponse(
@@ -104,7 +106,7 @@ def _usage(usage: Mapping[str, Any]) -> Usage:
 
 def _kept(reply: Mapping[str, Any], items: Sequence[dict[str, Any]], provider: str, *, chained: bool) -> JSON:
     """Return what the next turn needs beside the message: the items, if it says not all of them, and the id."""
-    plain = all(item.keys() <= PLAIN.get(item.get("type"), frozenset()) for item in items)
+    plain = all(item.keys() <= PLAIN.get(text_of(item.get("type")), frozenset()) for item in items)
     state: dict[str, Any] = {} if plain else {"output": list(items)}
     if chained and filled(reply.get("id")):
         state["id"] = reply["id"]

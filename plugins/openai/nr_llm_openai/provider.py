@@ -13,6 +13,7 @@ from nr_llm.secrets import Secret
 
 from nr_llm_openai.codec import ChatCodec
 from nr_llm_openai.dialects import AZURE, OPENAI, Dialect, dialect_at, dialect_named
+from nr_llm_openai.items import UNSAID
 from nr_llm_openai.responses import ResponsesCodec
 from nr_llm_openai.settings import OpenAISettings
 
@@ -50,12 +51,13 @@ class OpenAI:
             settings = attrs.evolve(settings, api_key=api_key if isinstance(api_key, Secret) else Secret(api_key))
         self._name = name
         self._dialect = _chosen(dialect or settings.dialect, settings)
+        address = _address(settings, self._dialect)
         self._access = access(
             name,
             settings,
-            address=_address(settings, self._dialect),
+            address=address,
             key=settings.api_key,
-            form=_key_form(self._dialect),
+            form=_key_form(self._dialect, settings, target(address).host),
             auth=auth,
             headers={"openai-organization": settings.organization, "openai-project": settings.project},
         )
@@ -105,9 +107,15 @@ class OpenAI:
             context=context,
             max_output=longest,
             max_tools=self._dialect.max_tools,
-            attachments=self._dialect.attachments if window else None,
+            attachments=self._attachments() if window else None,
             structured_output=self._dialect.structured_output,
         )
+
+    def _attachments(self) -> tuple[str, ...] | None:
+        read = self._dialect.attachments
+        if read is None or not isinstance(self._codec, ResponsesCodec):
+            return read
+        return tuple(kind for kind in read if not kind.startswith(UNSAID))
 
     def __repr__(self) -> str:
         return f"OpenAI({self._name!r}, {self._access.place.shown!r}, dialect={self._dialect.name!r})"
@@ -140,7 +148,10 @@ def _address(settings: OpenAISettings, dialect: Dialect) -> str:
         return address_of(base_url, suffix)
     if settings.api_version is None and "api-version" not in parts.query:
         return address_of(f"{base_url.removesuffix('/openai')}/openai/v1", suffix)
-    if "/deployments/" not in parts.path:
+    if settings.api == "responses":
+        root = parts.path.partition("/deployments/")[0].rstrip("/").removesuffix("/openai")
+        parts = parts._replace(path=f"{root}/openai")  # it has no deployments; the model is in the body
+    elif "/deployments/" not in parts.path:
         parts = parts._replace(path=f"{parts.path.rstrip('/').removesuffix('/openai')}/openai/deployments/{{model}}")
     if "api-version" not in parts.query:
         version = urlencode({"api-version": settings.api_version})
@@ -148,11 +159,14 @@ def _address(settings: OpenAISettings, dialect: Dialect) -> str:
     return address_of(urlunsplit(parts), suffix)
 
 
-def _key_form(dialect: Dialect) -> Key:
+def _key_form(dialect: Dialect, settings: OpenAISettings, host: str) -> Key:
+    own = dialect.base_url is not None and target(dialect.base_url).host == host
+    let_in = any(name.lower() == "authorization" for name in settings.headers)  # such as a token of Entra at Azure
+    needed = not let_in and (own or (dialect_at(host).name == dialect.name and bool(dialect.key_variables)))
     bare = dialect.key_header != "authorization"
     return Key(
         header=dialect.key_header,
         prefix="" if bare else "Bearer ",
         variables=("NR_LLM_OPENAI_API_KEY", *(dialect.key_variables or OPENAI.key_variables)),
-        needed_at=None if dialect.base_url is None else target(dialect.base_url).host,
+        needed_at=host if needed else None,
     )

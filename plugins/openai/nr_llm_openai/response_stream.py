@@ -8,7 +8,7 @@ from typing import Any
 from nr_llm.codecs.faults import Fault, error_in, fault_in, fault_of
 from nr_llm.codecs.frames import FrameStream
 from nr_llm.codecs.json import JSON
-from nr_llm.codecs.reading import filled, object_of, objects_of, text_of
+from nr_llm.codecs.reading import count_of, filled, object_of, objects_of, text_of
 from nr_llm.codecs.sse import Event
 from nr_llm.errors import MalformedReplyError, ProviderError
 from nr_llm.events import Delta, ReasoningDelta, TextDelta, ToolCallDelta
@@ -17,7 +17,8 @@ from nr_llm.responses import CompletionResponse
 
 from nr_llm_openai.output import answer
 
-ENDS = ("response.completed", "response.incomplete", "response.done")
+STATUS = {"response.completed": "completed", "response.incomplete": "incomplete", "response.done": "completed"}
+"""The events that end a stream, and the status they mean where they bring no response."""
 
 
 class ResponseStream(FrameStream):
@@ -59,12 +60,12 @@ class ResponseStream(FrameStream):
         """Take one event."""
         fields = object_of(payload)
         kind = text_of(fields.get("type")) or event.name
-        if kind in ENDS:
-            self._end = object_of(fields.get("response")) or {"status": "completed"}
+        if kind in STATUS:
+            self._end = object_of(fields.get("response")) or {"status": STATUS[kind]}
             self.done = True
         elif kind == "response.failed":
             raise failure(object_of(fields.get("response")), self._provider, self._redact, body=event.data)
-        elif kind == "error" or "error" in fields:
+        elif kind == "error" or fields.get("error"):
             fault = fault_in(payload) or fault_of(payload)
             raise error_in(self._provider, fault, redact=self._redact, body=event.data)
         elif kind in ("response.output_item.added", "response.output_item.done"):
@@ -82,7 +83,7 @@ class ResponseStream(FrameStream):
         return answer(reply, self._request, self._provider, chained=self._chained)
 
     def _item(self, fields: Mapping[str, Any], deltas: list[Delta], *, done: bool) -> None:
-        place, item = fields.get("output_index"), dict(object_of(fields.get("item")))
+        place, item = count_of(fields.get("output_index")), dict(object_of(fields.get("item")))
         new = place not in self._items
         if new and item.get("type") == "function_call":
             self._items[place] = item
@@ -95,7 +96,7 @@ class ResponseStream(FrameStream):
             self._written.pop(place, None)  # the item is whole now
 
     def _delta(self, kind: str, fields: Mapping[str, Any], deltas: list[Delta]) -> None:
-        place, piece = fields.get("output_index"), text_of(fields.get("delta"))
+        place, piece = count_of(fields.get("output_index")), text_of(fields.get("delta"))
         if not piece:
             return
         if kind == "response.output_text.delta":

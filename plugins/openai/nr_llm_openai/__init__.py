@@ -8,7 +8,7 @@ from nr_llm.hookspecs import hookimpl
 from nr_llm.providers import Provider
 
 from nr_llm_openai.codec import ChatCodec
-from nr_llm_openai.dialects import COMPATIBLE, DIALECTS, OPENAI, Dialect, dialect_at, dialect_named
+from nr_llm_openai.dialects import COMPATIBLE, DIALECTS, OPENAI, Dialect, Known, dialect_at, dialect_named
 from nr_llm_openai.options import OpenAIOptions
 from nr_llm_openai.provider import OpenAI
 from nr_llm_openai.responses import ResponsesCodec
@@ -20,6 +20,7 @@ __all__ = [
     "OPENAI",
     "ChatCodec",
     "Dialect",
+    "Known",
     "OpenAI",
     "OpenAIOptions",
     "OpenAISettings",

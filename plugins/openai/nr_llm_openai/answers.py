@@ -66,15 +66,17 @@ def answer(parts: Parts, request: CompletionRequest, provider: str) -> Completio
         finish_detail=valid_text(parts.finish) if isinstance(parts.finish, str) else None,
         tool_calls=calls or None,
         reasoning=parts.reasoning or None,
-        provider_state=_kept(parts.state, provider) if calls and parts.state else None,
+        provider_state=_kept(parts.state, provider, calls=bool(calls)),
         refusal=parts.refusal or None,
         id=None if parts.id is None else valid_text(parts.id),
         raw=parts.raw,
     )
 
 
-def _kept(state: Mapping[str, JSON], provider: str) -> JSON:
+def _kept(state: Mapping[str, JSON], provider: str, *, calls: bool) -> JSON:
+    """Return what goes back with the message; without calls that is its content alone."""
+    kept = state if calls else {name: state[name] for name in state if name == "content"}
     try:
-        return copy_object(state, path="message")
+        return copy_object(kept, path="message") or None
     except InvalidValueError as error:
         raise MalformedReplyError(f"the reply cannot be kept for the next turn: {error}", provider=provider) from error

@@ -61,7 +61,7 @@ class ChatCodec:
         messages = encode_messages(request.messages, self.segments, memo)
         if not messages:
             raise InvalidValueError("there is no message to send", path="messages")
-        head = encode.head_of(request, self.dialect)
+        head = encode.head_of(request, self.dialect, self.provider)
         body = [encode_bytes(head)[:-1]]
         if request.tools and "tools" not in head:
             make = partial(encode.encode_tools, request.tools, self.dialect)
@@ -136,8 +136,13 @@ class ChatCodec:
     def _parts(self, payload: Mapping[str, JSON], choice: Mapping[str, JSON], message: Mapping[str, JSON]) -> Parts:
         content = message.get("content")
         text, thinking, refusal = texts_of(content)
-        replay = Replay(self.dialect.replayed)
-        replay.add(message)
+        state: dict[str, JSON] = {}
+        if self.dialect.replayed:
+            replay = Replay(self.dialect.replayed, [])
+            replay.add(message)
+            state = replay.state()
+            if "content" in state:
+                state["content"] = content  # as it came: text and thinking in their order
         return Parts(
             content=text,
             reasoning=thinking + reasoning_of(message),
@@ -147,6 +152,6 @@ class ChatCodec:
             usage=payload.get("usage"),
             model=text_of(payload.get("model")),
             id=text_of(payload.get("id")) or None,
-            state=replay.state(),
+            state=state,
             raw=None if content is None or isinstance(content, (str, list)) else dict(payload),
         )

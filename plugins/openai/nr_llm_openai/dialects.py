@@ -10,6 +10,28 @@ import attrs
 from nr_llm.errors import UnknownNameError
 
 
+def _pattern(names: str) -> re.Pattern[str]:
+    return re.compile(names)
+
+
+@attrs.frozen
+class Known:
+    """
+    What is known of a family of models.
+
+    Attributes:
+        names: Pattern that the beginnings of its members' names match.
+        context: Tokens of the window, or None when unknown.
+        max_output: Most tokens of an answer, or None when unknown.
+        attachments: Beginnings of the media types that it reads; None when unknown.
+    """
+
+    names: re.Pattern[str] = attrs.field(converter=_pattern)
+    context: int | None = None
+    max_output: int | None = None
+    attachments: tuple[str, ...] | None = None
+
+
 @attrs.frozen(kw_only=True)
 class Dialect:
     """
@@ -29,15 +51,15 @@ class Dialect:
         stream_usage: Whether the service reports usage in a stream when asked with `stream_options`.
         strict: Whether the service enforces strict schemas.
         replayed: Fields of a reply that the service wants back on an assistant turn with calls, such as its
-            reasoning; what it never sent is never sent.
+            reasoning; what it never sent is never sent.  ``content`` stands for content with thinking among it, which
+            goes back on every turn.
         prefixed: Whether a final assistant turn, which the model goes on from, has to say so.
         id_length: Most characters of a call's id; longer ones are replaced by a digest. None for no bound.
         id_exact: Whether every id has to be that long, of letters and digits.
         unsampled: Models that refuse sampling settings, as a pattern on their name.
-        windows: (pattern on the model's name, tokens of its window, most tokens it writes), first match wins.
+        lacking: (pattern on the model's name, options it refuses): these are left out, with a warning.
+        models: What is known of models; the first row that matches counts.
         max_tools: Most tools of a request, or None when unknown.
-        attachments: What the listed models read; None when unknown.
-        prefix: Whether a last assistant turn has to say that the answer goes on from it.
         media: Beginnings of the media types that its messages have a form for; None where the common form holds.
         structured_output: As `Model.structured_output`.
     """
@@ -58,13 +80,14 @@ class Dialect:
     id_length: int | None = None
     id_exact: bool = False
     unsampled: re.Pattern[str] | None = None
-    windows: tuple[tuple[re.Pattern[str], int, int], ...] = ()
+    lacking: tuple[tuple[re.Pattern[str], tuple[str, ...]], ...] = ()
+    models: tuple[Known, ...] = ()
     max_tools: int | None = None
-    attachments: tuple[str, ...] | None = None
-    prefix: bool = False
     media: tuple[str, ...] | None = None
     structured_output: Literal["native", "alone", "none"] | None = None
 
+
+SIGHT = ("image/", "application/pdf")
 
 _UNSAMPLED = re.compile(r"(o\d|gpt-5)(?!.*chat)")
 
@@ -76,17 +99,20 @@ OPENAI = Dialect(
     id_length=40,
     unsampled=_UNSAMPLED,
     # https://platform.openai.com/docs/models
-    windows=(
-        (re.compile(r"gpt-5"), 400_000, 128_000),
-        (re.compile(r"o\d"), 200_000, 100_000),
-        (re.compile(r"gpt-4\.1"), 1_047_576, 32_768),
-        (re.compile(r"gpt-4o"), 128_000, 16_384),
-        (re.compile(r"gpt-4-turbo"), 128_000, 4_096),
-        (re.compile(r"gpt-4"), 8_192, 8_192),
-        (re.compile(r"gpt-3\.5"), 16_385, 4_096),
+    models=(
+        Known("gpt-5", 400_000, 128_000, SIGHT),
+        Known("o1-mini", 128_000, 65_536, ()),
+        Known("o1-preview", 128_000, 32_768, ()),
+        Known("o3-mini", 200_000, 100_000, ()),
+        Known(r"o\d", 200_000, 100_000, SIGHT),
+        Known(r"gpt-4\.1", 1_047_576, 32_768, SIGHT),
+        Known("gpt-4o(-mini)?-audio|gpt-audio", 128_000, 16_384, ("audio/",)),
+        Known("gpt-4o", 128_000, 16_384, SIGHT),
+        Known("gpt-4-turbo", 128_000, 4_096),
+        Known(r"gpt-4(-\d{4})?$", 8_192, 8_192, ()),
+        Known(r"gpt-3\.5", 16_385, 4_096, ()),
     ),
     max_tools=128,
-    attachments=("image/", "application/pdf", "audio/"),
     structured_output="native",
 )
 """OpenAI itself."""
@@ -110,6 +136,13 @@ GROQ = Dialect(
     key_variables=("GROQ_API_KEY",),
     max_tokens="max_completion_tokens",
     media=("image/",),
+    # https://console.groq.com/docs/models
+    models=(
+        Known("meta-llama/llama-4", 131_072, 8_192, ("image/",)),
+        Known("openai/gpt-oss", 131_072, 65_536, ()),
+        Known("llama-3.3-70b-versatile", 131_072, 32_768, ()),
+        Known("llama-3.1-8b-instant", 131_072, 131_072, ()),
+    ),
     max_tools=128,
 )
 
@@ -122,10 +155,15 @@ MISTRAL = Dialect(
     seed="random_seed",
     stream_usage=False,
     strict=False,
+    replayed=("content",),
     prefixed=True,
     id_length=9,
     id_exact=True,
-    prefix=True,
+    # https://docs.mistral.ai/getting-started/models
+    models=(
+        Known("mistral-(medium|large)-|pixtral-large-", 128_000, attachments=("image/",)),
+        Known("codestral-", 256_000, attachments=()),
+    ),
     structured_output="alone",
 )
 
@@ -157,6 +195,8 @@ DEEPSEEK = Dialect(
     key_variables=("DEEPSEEK_API_KEY",),
     replayed=("reasoning_content",),
     strict=False,
+    # https://api-docs.deepseek.com/quick_start/pricing
+    models=(Known("deepseek-chat", 128_000, 8_192, ()), Known("deepseek-reasoner", 128_000, 65_536, ())),
     max_tools=128,
     structured_output="none",
 )
@@ -165,6 +205,10 @@ XAI = Dialect(
     name="xai",
     base_url="https://api.x.ai/v1",
     key_variables=("XAI_API_KEY",),
+    # https://docs.x.ai/docs/guides/reasoning
+    lacking=((re.compile(r"grok-4|grok-3-mini|grok-code"), ("frequency_penalty", "presence_penalty", "stop")),),
+    # https://docs.x.ai/docs/models
+    models=(Known("grok-4-0709|grok-4$", 256_000, None, ("image/",)), Known("grok-3", 131_072, None, ())),
     max_tools=128,
     structured_output="native",
 )

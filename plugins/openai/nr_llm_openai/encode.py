@@ -2,31 +2,31 @@
 
 from __future__ import annotations
 
-import logging
+import string
 from collections.abc import Iterator, Mapping, Sequence
-from functools import lru_cache
 
 from nr_llm.codecs.json import JSON, encode_bytes
 from nr_llm.codecs.names import WIRE_NAME, digest, wire_name
+from nr_llm.codecs.notes import say_left_out
+from nr_llm.codecs.reading import object_of
 from nr_llm.conversation import check_pairs
 from nr_llm.errors import InvalidRequestError
 from nr_llm.memo import Segment
 from nr_llm.messages import ChatMessage, Role, ToolCall
-from nr_llm.options import Options
 from nr_llm.requests import CompletionRequest
 from nr_llm.specs import ToolSpec
 
+from nr_llm_openai.decode import texts_of
 from nr_llm_openai.dialects import Dialect
 from nr_llm_openai.options import OpenAIOptions
 
 SAMPLING = ("temperature", "top_p", "frequency_penalty", "presence_penalty", "stop")
+ALPHABET = string.digits + string.ascii_letters
 OWN = frozenset({"messages", "stream", "stream_options"})
 """Fields that the conversation and the transport decide; `OpenAIOptions.raw` does not touch them."""
 
-_log = logging.getLogger("nr_llm.openai")
 
-
-def head_of(request: CompletionRequest, dialect: Dialect) -> dict[str, JSON]:
+def head_of(request: CompletionRequest, dialect: Dialect, provider: str) -> dict[str, JSON]:
     """
     Return the body without messages and tools.
 
@@ -35,12 +35,12 @@ def head_of(request: CompletionRequest, dialect: Dialect) -> dict[str, JSON]:
     """
     options = request.options
     head: dict[str, JSON] = {"model": request.model}
-    head |= {name: value for name, value in _settings(options, request.model, dialect).items() if value is not None}
+    head |= {name: value for name, value in _settings(request, dialect, provider).items() if value is not None}
     if options.response_schema is not None:
         form = answer_schema(options.response_schema, dialect)
         head["response_format"] = {"type": "json_schema", "json_schema": form}
     if request.tools:
-        head |= _tool_settings(request, dialect)
+        head |= _tool_settings(request, dialect, provider)
     own = options.of(OpenAIOptions)
     head |= own.common()
     if own.verbosity is not None:
@@ -54,36 +54,37 @@ def head_of(request: CompletionRequest, dialect: Dialect) -> dict[str, JSON]:
     return head | {name: value for name, value in own.raw.items() if name not in OWN}
 
 
-def _settings(options: Options, model: str, dialect: Dialect) -> dict[str, JSON]:
+def _settings(request: CompletionRequest, dialect: Dialect, provider: str) -> dict[str, JSON]:
+    options, model = request.options, request.model
     settings: dict[str, JSON] = {
         "temperature": options.temperature,
         "top_p": options.top_p,
         "frequency_penalty": options.frequency_penalty,
         "presence_penalty": options.presence_penalty,
         "stop": list(options.stop) or None,
+        "seed": options.seed,
+        "reasoning_effort": options.reasoning_effort,
     }
+    refused = [name for pattern, names in dialect.lacking if pattern.match(model) for name in names]
     if dialect.unsampled and dialect.unsampled.match(model) and options.reasoning_effort != "none":
-        for name in SAMPLING:
-            if settings.pop(name) is not None:
-                _say_dropped(model, name)
+        refused += SAMPLING
+    for name in refused:
+        if settings.pop(name, None) is not None:
+            say_left_out(provider, model, name)
+    settings[dialect.seed] = settings.pop("seed", None)
     settings[dialect.max_tokens] = options.max_tokens
-    settings[dialect.seed] = options.seed
-    settings["reasoning_effort"] = options.reasoning_effort
     return settings
 
 
-@lru_cache(maxsize=256)
-def _say_dropped(model: str, name: str) -> None:
-    _log.warning("Model %s takes no %s; the setting is left out.", model, name)
-
-
-def _tool_settings(request: CompletionRequest, dialect: Dialect) -> dict[str, JSON]:
+def _tool_settings(request: CompletionRequest, dialect: Dialect, provider: str) -> dict[str, JSON]:
     options, settings = request.options, dict[str, JSON]()
     if options.tool_choice in ("auto", "none", "required"):
         settings["tool_choice"] = dialect.required if options.tool_choice == "required" else options.tool_choice
     elif options.tool_choice is not None:
         if all(tool.name != options.tool_choice for tool in request.tools):
-            raise InvalidRequestError(f"tool_choice names {options.tool_choice!r}, a tool that is not offered")
+            raise InvalidRequestError(
+                f"tool_choice names {options.tool_choice!r}, a tool that is not offered", provider=provider
+            )
         settings["tool_choice"] = {"type": "function", "function": {"name": options.tool_choice}}
     if options.parallel_tool_calls is not None:
         settings["parallel_tool_calls"] = options.parallel_tool_calls
@@ -156,17 +157,13 @@ def segments(
     check_pairs(messages, start=start)
     for i in range(start, len(messages)):
         wire = _message(messages[i], dialect, provider)
-        last = dialect.prefix and i == len(messages) - 1 and _answers(messages[i])
-        if wire and last:
-            wire["prefix"] = True
-        # The last turn is marked as long as it is the last: the piece stays open.
-        begun = dialect.prefixed and i == len(messages) - 1 and messages[i].role is Role.ASSISTANT
+        begun = dialect.prefixed and i == len(messages) - 1 and _answers(messages[i])
         if wire and begun:
-            wire["prefix"] = True
+            wire["prefix"] = True  # as long as it is the last: the piece stays open
         data = encode_bytes(wire) if wire else b""
         if gap and i and messages[i].role is Role.USER and messages[i - 1].role is Role.TOOL:
             data = encode_bytes({"role": "assistant", "content": gap}) + b"," + data
-        yield Segment(i + 1, data, closed=not last)
+        yield Segment(i + 1, data, closed=not begun)
 
 
 def _answers(message: ChatMessage) -> bool:
@@ -178,11 +175,13 @@ def _message(message: ChatMessage, dialect: Dialect, provider: str) -> dict[str,
     wire = message.to_wire()
     if message.tool_calls is not None:
         wire |= {"tool_calls": [_call(call, dialect) for call in message.tool_calls]}
-        wire |= _replayed(message, dialect, provider)
         if not message.content:
             _empty_content(wire, dialect)
-    elif message.role is Role.ASSISTANT and not message.content and not message.extra:
-        return None
+        wire |= _replayed(message, dialect, provider, among=dialect.replayed)
+    elif message.role is Role.ASSISTANT:
+        if not message.content and not message.extra:
+            return None
+        wire |= _replayed(message, dialect, provider, among=("content",))
     elif message.attachments:
         _parts(message, wire, dialect, provider)
     elif message.tool_call_id is not None:
@@ -202,9 +201,12 @@ def _empty_content(wire: dict[str, JSON], dialect: Dialect) -> None:
         del wire["content"]
 
 
-def _replayed(message: ChatMessage, dialect: Dialect, provider: str) -> dict[str, JSON]:
-    state = message.provider_state.get(provider)
-    return {key: state[key] for key in dialect.replayed if key in state} if isinstance(state, dict) else {}
+def _replayed(message: ChatMessage, dialect: Dialect, provider: str, *, among: Sequence[str]) -> dict[str, JSON]:
+    state = object_of(message.provider_state.get(provider))
+    back = {name: state[name] for name in dialect.replayed if name in state and name in among}
+    if "content" in back and texts_of(back["content"])[0] != message.content:
+        del back["content"]  # the text was changed since
+    return back
 
 
 def _parts(message: ChatMessage, wire: dict[str, JSON], dialect: Dialect, provider: str) -> None:
@@ -234,4 +236,13 @@ def wire_id(call_id: str, dialect: Dialect) -> str:
     if not dialect.id_exact:
         return f"call_{digest(call_id)[:24]}"
     fits = len(call_id) == length and call_id.isalnum() and call_id.isascii()
-    return call_id if fits else digest(call_id)[:length]
+    return call_id if fits else _letters(int(digest(call_id), 16), length)
+
+
+def _letters(number: int, length: int) -> str:
+    """Return a number as that many letters and digits: few enough to fit, enough that two ids never meet."""
+    made = ""
+    for _ in range(length):
+        number, place = divmod(number, len(ALPHABET))
+        made += ALPHABET[place]
+    return made

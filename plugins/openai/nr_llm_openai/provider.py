@@ -12,7 +12,7 @@ from nr_llm.providers import Endpoint, Model, TransportOptions
 from nr_llm.secrets import Secret
 
 from nr_llm_openai.codec import ChatCodec
-from nr_llm_openai.dialects import AZURE, OPENAI, Dialect, dialect_at, dialect_named
+from nr_llm_openai.dialects import AZURE, OPENAI, Dialect, Known, dialect_at, dialect_named
 from nr_llm_openai.items import UNSAID
 from nr_llm_openai.responses import ResponsesCodec
 from nr_llm_openai.settings import OpenAISettings
@@ -99,20 +99,19 @@ class OpenAI:
 
     def describe(self, model: str) -> Model:
         """Return what is known of `model`."""
-        window = next((row for row in self._dialect.windows if row[0].match(model)), None)
-        context, longest = window[1:] if window else (None, None)
+        known = next((row for row in self._dialect.models if row.names.match(model)), Known(""))
         return Model(
             provider=self._name,
             name=model,
-            context=context,
-            max_output=longest,
+            context=known.context,
+            max_output=known.max_output,
             max_tools=self._dialect.max_tools,
-            attachments=self._attachments() if window else None,
+            attachments=self._readable(known.attachments),
             structured_output=self._dialect.structured_output,
         )
 
-    def _attachments(self) -> tuple[str, ...] | None:
-        read = self._dialect.attachments
+    def _readable(self, read: tuple[str, ...] | None) -> tuple[str, ...] | None:
+        """Of what a model reads, keep what the form has a part for."""
         if read is None or not isinstance(self._codec, ResponsesCodec):
             return read
         return tuple(kind for kind in read if not kind.startswith(UNSAID))

@@ -38,7 +38,7 @@ def head_of(request: CompletionRequest, own: OpenAIOptions, dialect: Dialect, pr
     reasoning: dict[str, JSON] = {name: value for name, value in asked.items() if value is not None}
     if reasoning:
         head["reasoning"] = reasoning
-    if not head["store"] and (thinks or reasoning):
+    if not own.chained and (thinks or reasoning):  # the service goes on from a chain by itself
         head["include"] = ["reasoning.encrypted_content"]
     text: dict[str, JSON] = {}
     if options.response_schema is not None:

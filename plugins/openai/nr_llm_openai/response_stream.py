@@ -20,6 +20,9 @@ from nr_llm_openai.output import answer
 STATUS = {"response.completed": "completed", "response.incomplete": "incomplete", "response.done": "completed"}
 """The events that end a stream, and the status they mean where they bring no response."""
 
+WHOLE = {"response.output_text.done": "text", "response.function_call_arguments.done": "arguments"}
+"""The events that repeat what deltas wrote, and where they have it."""
+
 
 class ResponseStream(FrameStream):
     """
@@ -48,6 +51,7 @@ class ResponseStream(FrameStream):
         self._request, self._chained = request, chained
         self._items: dict[object, dict[str, Any]] = {}
         self._written: dict[object, list[str]] = {}
+        self._refused: list[str] = []
         self._thought: object = None
         self._end: Mapping[str, Any] = {}
 
@@ -72,28 +76,48 @@ class ResponseStream(FrameStream):
             self._item(fields, deltas, done=kind.endswith("done"))
         elif kind.endswith(".delta"):
             self._delta(kind, fields, deltas)
+        elif kind in WHOLE:
+            self._rest(kind, fields, deltas)
 
     def answer(self) -> CompletionResponse:
         """Return the whole answer: the finished response, or what was streamed where that came empty."""
         reply = dict(self._end)
         if not objects_of(reply.get("output")):
             reply["output"] = [self._assembled(place, item) for place, item in self._items.items()]
+            if self._refused and not any(item.get("content") for item in reply["output"]):
+                reply["output"].append(_refusal("".join(self._refused)))
         if not self._end and not self._items:
             raise MalformedReplyError("the stream held no answer", provider=self._provider)
         return answer(reply, self._request, self._provider, chained=self._chained)
 
+    def _place(self, fields: Mapping[str, Any]) -> object:
+        """Return what an event is about: its place in the output, else the item's own id or that of its call."""
+        place = fields.get("output_index")
+        if isinstance(place, int):
+            return place
+        item = object_of(fields.get("item"))
+        call_id = filled(item.get("call_id"))
+        same = (place for place, known in self._items.items() if call_id and known.get("call_id") == call_id)
+        named = next(same, None) or filled(fields.get("item_id")) or filled(item.get("id")) or call_id
+        return next(reversed(self._items), None) if named is None and not item else named
+
     def _item(self, fields: Mapping[str, Any], deltas: list[Delta], *, done: bool) -> None:
-        place, item = count_of(fields.get("output_index")), dict(object_of(fields.get("item")))
+        place, item = self._place(fields), dict(object_of(fields.get("item")))
         new = place not in self._items
-        if new and item.get("type") == "function_call":
-            self._items[place] = item
-            deltas.append(ToolCallDelta(self._key(place), filled(item.get("name"))))
         self._items[place] = item
+        if new and item.get("type") == "function_call":
+            deltas.append(ToolCallDelta(self._key(place), filled(item.get("name"))))
         if done:
-            rest = text_of(item.get("arguments"))
-            if item.get("type") == "function_call" and rest and not self._written.get(place):
-                deltas.append(ToolCallDelta(self._key(place), None, rest))
+            if item.get("type") == "function_call":
+                self._rest("response.function_call_arguments.done", {**fields, **item}, deltas)
             self._written.pop(place, None)  # the item is whole now
+
+    def _rest(self, kind: str, fields: Mapping[str, Any], deltas: list[Delta]) -> None:
+        """Take what the whole has beyond the deltas that came."""
+        whole, written = text_of(fields.get(WHOLE[kind])), "".join(self._written.get(self._place(fields), ()))
+        if whole.startswith(written):
+            rest = {**fields, "delta": whole.removeprefix(written)}
+            self._delta(kind.replace(".done", ".delta"), rest, deltas)
 
     def _delta(self, kind: str, fields: Mapping[str, Any], deltas: list[Delta]) -> None:
         place, piece = count_of(fields.get("output_index")), text_of(fields.get("delta"))
@@ -108,6 +132,8 @@ class ResponseStream(FrameStream):
             self._items.setdefault(place, {"type": "function_call"})
             self._written.setdefault(place, []).append(piece)
             deltas.append(ToolCallDelta(self._key(place), None, piece))
+        elif kind == "response.refusal.delta":
+            self._refused.append(piece)
         elif kind in ("response.reasoning_summary_text.delta", "response.reasoning_text.delta"):
             part = (kind, place, fields.get("summary_index"), fields.get("content_index"))
             gap = "\n\n" if self._thought not in (None, part) else ""
@@ -125,6 +151,10 @@ class ResponseStream(FrameStream):
 
     def _key(self, place: object) -> str:
         return str(list(self._items).index(place))
+
+
+def _refusal(text: str) -> dict[str, Any]:
+    return {"type": "message", "content": [{"type": "refusal", "refusal": text}]}
 
 
 def failure(reply: Mapping[str, Any], provider: str, redact: Callable[[str], str], *, body: str) -> ProviderError:

@@ -55,7 +55,7 @@ class ChatStream(FrameStream):
         self._reasoning: list[str] = []
         self._refusal: list[str] = []
         self._calls = CallAssembly()
-        self._replay = Replay(dialect.replayed)
+        self._replay = Replay(dialect.replayed, self._content)
         self._named = self._answered = False
 
     @property

@@ -139,14 +139,14 @@ class TestReasoningModels:
     def test_sampling_is_left_out_with_a_warning(self, caplog: pytest.LogCaptureFixture, model: str) -> None:
         """They refuse it; the log says so once for each model and setting."""
         request = asked(model=f"{model}-{uuid.uuid4()}", temperature=0.5, stop="x", max_tokens=3)
-        with caplog.at_level(logging.WARNING, logger="nr_llm.openai"):
+        with caplog.at_level(logging.WARNING, logger="nr_llm"):
             first, second = body_of(request, OPENAI), body_of(request, OPENAI)
 
         assert first == second
         assert first.keys() == {"model", "max_completion_tokens", "messages"}
         assert [record.getMessage().partition(" takes ")[2] for record in caplog.records] == [
-            "no temperature; the setting is left out.",
-            "no stop; the setting is left out.",
+            "no temperature; it is left out.",
+            "no stop; it is left out.",
         ]
 
     @pytest.mark.parametrize(

@@ -127,7 +127,7 @@ def _refusal(parts: Parts, content: str) -> str:
 
 def _kept(parts: Parts, request: CompletionRequest, provider: str) -> JSON:
     """Return the blocks for the next turn, or None when the message says all of them by itself."""
-    if all(block.keys() <= PLAIN.get(block.get("type"), frozenset()) for block in parts.blocks):
+    if all(block.keys() <= PLAIN.get(text_of(block.get("type")), frozenset()) for block in parts.blocks):
         return None
     try:
         return copy_json({"model": request.model, "content": list(parts.blocks)}, path="content")

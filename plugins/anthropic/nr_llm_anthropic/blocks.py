@@ -97,7 +97,7 @@ def _message(message: ChatMessage, *, provider: str, model: str) -> list[Block]:
             return [_result(message)]
         case Role.USER:
             return [*(_attached(attachment, provider) for attachment in message.attachments), *_text(message.content)]
-        case Role.ASSISTANT:
+        case _:
             return _assistant(message, provider=provider, model=model)
 
 

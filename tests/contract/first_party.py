@@ -13,7 +13,7 @@ from typing import Any
 
 from nr_llm import PluginHost
 
-NAMES = ("local", "openai", "sql", "tools")
+NAMES = ("anthropic", "gemini", "local", "ollama", "openai", "sql", "tools")
 """Entry points of the plugins that contribute tools or providers; the distributions are ``nr-llm-NAME``."""
 
 SHOP = """

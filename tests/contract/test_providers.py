@@ -1,30 +1,58 @@
-"""
-What every first-party provider promises before anything is sent.
-
-A suite for whole conversations of a provider has its place here: one class of promises that runs over `providers()`,
-as `ToolContract` does for tools.
-"""
+"""Every first-party provider keeps the contract that authors of providers are asked to keep."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
+from typing import Any
 
 import pytest
-from nr_llm import ChatMessage, CompletionRequest, Provider, ToolCall, tool
+from nr_llm import ChatMessage, CompletionRequest, PluginHost, Secret, ToolCall
 from nr_llm.memo import Memo
-from nr_llm.providers import DirectProvider, HttpProvider
-from nr_llm.testing import assert_no_leak
+from nr_llm.providers import DirectProvider
+from nr_llm.testing import check_provider
 
 from tests.contract import first_party
+from tests.contract.samples import SAMPLES
 
-NAMES = ("local", "openai")
+KEYED = ("anthropic", "gemini", "ollama", "openai")
+
+KEY = "sk-nr-llm-contract-0123456789abcdef"
 
 
-@tool
-def look(what: str = "") -> str:
-    """Look."""
-    return what
+@pytest.mark.parametrize("name", KEYED)
+def test_provider_keeps_the_contract(name: str) -> None:
+    """The provider, as a host makes it of its settings, keeps every promise, and each one is checked."""
+    modules = first_party.modules()
+    if name not in modules:
+        pytest.skip(f"the plugin of {name} is not here")
+    given = {name: {"api_key": Secret(KEY)}}
+    with PluginHost(plugins={name: modules[name]}, settings=given, environ={}) as host:
+        [found] = [registered for registered in host.providers() if registered.name == name]
+
+        assert check_provider(found.provider, SAMPLES[name], key=KEY) == ()
+
+
+def test_second_codec_of_openai_keeps_the_contract() -> None:
+    """All that can be checked of a codec alone."""
+    openai: Any = pytest.importorskip("nr_llm_openai", reason="the plugin of openai is not here")
+
+    unchecked = check_provider(openai.ResponsesCodec(), SAMPLES["responses"])
+
+    assert {note.partition(":")[0] for note in unchecked} <= {"echoed keys", "identity", "key", "list of models"}
+
+
+def test_provider_that_answers_by_itself_keeps_the_contract() -> None:
+    """Without weights or network it says who it is, where data would go, and what its own model is."""
+    modules = first_party.modules()
+    if "local" not in modules:
+        pytest.skip("the plugin of local is not here")
+    with PluginHost(plugins={"local": modules["local"]}, environ={}) as host:
+        [provider] = [registered.provider for registered in host.providers()]
+
+        unchecked = check_provider(provider, model="")
+
+    assert isinstance(provider, DirectProvider)
+    assert provider.endpoint.local
+    assert "identity" not in {note.partition(":")[0] for note in unchecked}
 
 
 CONVERSATION = (
@@ -33,48 +61,19 @@ CONVERSATION = (
     ChatMessage.assistant_tool_calls([ToolCall("c1", "look", {"what": "ü\ud800"}), ToolCall("c2", "look")]),
     ChatMessage.tool_result("c1", "ü"),
     ChatMessage.tool_result("c2", "nothing\0", is_error=True),
-    ChatMessage.assistant("Seen."),
-    ChatMessage.user("Thanks."),
 )
 
 
-@pytest.fixture
-def provider(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Provider]:
-    """Return the provider a test is parametrized with, or skip."""
-    with first_party.host(tmp_path) as host:
-        found = {registered.name: registered.provider for registered in host.providers()}
-        if request.param not in found:
-            pytest.skip(f"no provider {request.param} is here")
-        yield found[request.param]
+@pytest.mark.parametrize("name", KEYED)
+def test_lone_surrogates_are_encoded_alike(name: str) -> None:
+    """What is no text becomes the same bytes, however much was encoded before."""
+    modules = first_party.modules()
+    if name not in modules:
+        pytest.skip(f"the plugin of {name} is not here")
+    with PluginHost(plugins={name: modules[name]}, environ={}) as host:
+        provider: Any = host.providers()[0].provider
+        memo, codec = Memo(), provider.codec
+        for end in (2, 5, 2):
+            request = CompletionRequest(model="m", messages=CONVERSATION[:end])
 
-
-each = pytest.mark.parametrize("provider", NAMES, indirect=True)
-
-
-@each
-def test_provider_describes_itself(provider: Provider) -> None:
-    """Without key, weights or network a provider says who it is, where data would go, and what its own model is."""
-    assert isinstance(provider, HttpProvider | DirectProvider)
-    assert provider.endpoint.host
-    assert provider.describe("").provider == provider.name
-
-
-@each
-def test_codec_encodes_alike_with_and_without_memo(provider: Provider) -> None:
-    """A conversation of all roles is encoded, the same bytes however much of it was encoded before."""
-    if not isinstance(provider, HttpProvider):
-        pytest.skip(f"{provider.name} answers by itself")
-    memo, codec = Memo(), provider.codec
-    for end in (2, 5, 7, 5, 7):
-        request = CompletionRequest(model="m", messages=CONVERSATION[:end], tools=(look.spec,))
-
-        assert codec.encode(request).body == codec.encode(request, memo).body
-
-
-@each
-def test_codec_lets_nothing_of_a_tool_out(provider: Provider) -> None:
-    """Neither artifacts nor secrets are in the bytes that would be sent."""
-    if not isinstance(provider, HttpProvider):
-        pytest.skip(f"{provider.name} answers by itself")
-
-    assert_no_leak(codec=provider.codec)
+            assert codec.encode(request).body == codec.encode(request, memo).body

@@ -12,13 +12,17 @@ if TYPE_CHECKING:
     from nr_llm.testing.contract import ToolContract, check_tool
     from nr_llm.testing.harness import Harness
     from nr_llm.testing.installed import check_installed, installed_tools
+    from nr_llm.testing.providers import ProviderContract, check_provider
     from nr_llm.testing.recorder import Checkpoints, Recorder, Recording
+    from nr_llm.testing.samples import ProviderSample
     from nr_llm.testing.scripted import ScriptedProvider, calling
 
 _HOMES = {
     "Canary": "canary",
     "Checkpoints": "recorder",
     "Harness": "harness",
+    "ProviderContract": "providers",
+    "ProviderSample": "samples",
     "Recorder": "recorder",
     "Recording": "recorder",
     "ScriptedProvider": "scripted",
@@ -27,6 +31,7 @@ _HOMES = {
     "assert_no_leak": "canary",
     "calling": "scripted",
     "check_installed": "installed",
+    "check_provider": "providers",
     "check_tool": "contract",
     "installed_tools": "installed",
 }
@@ -36,6 +41,8 @@ __all__ = [
     "Canary",
     "Checkpoints",
     "Harness",
+    "ProviderContract",
+    "ProviderSample",
     "Recorder",
     "Recording",
     "ScriptedProvider",
@@ -44,6 +51,7 @@ __all__ = [
     "assert_no_leak",
     "calling",
     "check_installed",
+    "check_provider",
     "check_tool",
     "installed_tools",
 ]

@@ -8,7 +8,7 @@ holds in a run.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias, TypedDict, Unpack
 from unittest import SkipTest
 
@@ -21,6 +21,7 @@ from nr_llm.results import ToolResult
 from nr_llm.specs import ToolSpec
 from nr_llm.testing.arguments import fuzz
 from nr_llm.testing.attempts import Attempt, Caller
+from nr_llm.testing.promises import check_all, configure, demand
 from nr_llm.tools import Tool
 
 Arguments: TypeAlias = Mapping[str, Any]
@@ -79,13 +80,13 @@ class ToolContract:
 
     def test_description(self) -> None:
         """A model is told what the tool does."""
-        _demand(self.tool.description.strip(), "it has no description; write a docstring that a model understands")
+        demand(self.tool.description.strip(), "it has no description; write a docstring that a model understands")
 
     def test_spec(self) -> None:
         """What a model is told of the tool can be sent, and read back unchanged."""
         wire = self.tool.spec.to_wire()
         encode(wire)
-        _demand(ToolSpec.from_wire(wire) == self.tool.spec, "its spec changes on its way through the wire form")
+        demand(ToolSpec.from_wire(wire) == self.tool.spec, "its spec changes on its way through the wire form")
 
     def test_schema(self) -> None:
         """The parameters are a JSON Schema of an object, and refer to nothing outside."""
@@ -117,7 +118,7 @@ class ToolContract:
         for call in calls:
             for arguments in self.examples:
                 result = self._answered(call(arguments))
-                _demand(not result.is_error, f"it answers {_shown(arguments)} with an error: {result.content[:500]}")
+                demand(not result.is_error, f"it answers {_shown(arguments)} with an error: {result.content[:500]}")
             for arguments in self._own if self._runs else ():
                 self._answered(call(arguments))
 
@@ -137,7 +138,7 @@ class ToolContract:
         if not runs:
             raise SkipTest("it has no examples")
         attempt = self._caller.call_cancelled(runs[0], seconds=self.grace)
-        _demand(not attempt.timed_out, f"it went on for {self.grace:g} seconds after context.cancelled was thrown")
+        demand(not attempt.timed_out, f"it went on for {self.grace:g} seconds after context.cancelled was thrown")
         self._answered(attempt)
 
     @property
@@ -174,11 +175,11 @@ class ToolContract:
     def _refused(self, arguments: Arguments, *, names: Sequence[str]) -> None:
         attempt = self._caller.call(arguments)
         ran = attempt.entered or attempt.timed_out  # nothing is given up but what was let through
-        _demand(not ran, f"it runs with {_shown(arguments)}; let its schema say additionalProperties: false")
+        demand(not ran, f"it runs with {_shown(arguments)}; let its schema say additionalProperties: false")
         text = attempt.result.content
         unnamed = [name for name in names if name not in text]
         cut = "\n- and " in text  # a list that is too long for a model ends with the number of the rest
-        _demand(cut or not unnamed, f"the refusal of {_shown(arguments)} does not name {', '.join(unnamed)}")
+        demand(cut or not unnamed, f"the refusal of {_shown(arguments)} does not name {', '.join(unnamed)}")
 
     def _answers(self, arguments: Arguments) -> None:
         self._answered(self._caller.call(arguments))
@@ -192,13 +193,13 @@ class ToolContract:
             if attempt.raised is None:
                 kind = type(attempt.returned).__name__
                 fine = isinstance(attempt.returned, str | ToolResult)
-                _demand(fine, f"it returns a {kind} for {shown}; return str or ToolResult")
+                demand(fine, f"it returns a {kind} for {shown}; return str or ToolResult")
             elif not isinstance(attempt.raised, ToolError | RunCancelledError):
                 fix = "raise ToolError(text for the model) or return ToolResult.error(text)"
                 raise AssertionError(f"it raises {attempt.raised!r} for {shown}; {fix}") from attempt.raised
         encode([result.content, *(artifact.to_dict() for artifact in result.artifacts)])
         for artifact in result.artifacts:
-            _demand(artifact.label != OMITTED, f"its artifacts for {shown} are left out. {artifact.data.get('text')}")
+            demand(artifact.label != OMITTED, f"its artifacts for {shown} are left out. {artifact.data.get('text')}")
         return result
 
 
@@ -222,39 +223,15 @@ def check_tool(
         AssertionError: Promises are broken; the text lists every one.
     """
     suite = _suite(tool, examples, settings)
-    broken, unchecked = list[str](), list[str]()
-    for name, check in _promises(suite):
-        try:
-            check()
-        except SkipTest as reason:
-            unchecked.append(f"{name}: {reason}")
-        except Exception as error:  # noqa: BLE001  # a broken schema raises errors of its own kind
-            broken.append(f"- {name}: {error}")
-    if broken:
-        raise AssertionError("\n".join([f"Tool {suite.tool.name!r} breaks its contract:", *broken]))
-    return tuple(unchecked)
+    return check_all(suite, f"Tool {suite.tool.name!r}")
 
 
 def _suite(tool: Tool | Callable[..., Any], examples: Arguments | Iterable[Arguments], settings: Any) -> ToolContract:
     suite = ToolContract()
     suite.tool = tool if isinstance(tool, Tool) else Tool.from_function(tool)
     suite.examples = [examples] if isinstance(examples, Mapping) else list(examples)
-    for name, value in settings.items():
-        if name not in ContractSettings.__annotations__:
-            raise TypeError(f"check_tool takes no {name!r}; it takes {', '.join(ContractSettings.__annotations__)}")
-        setattr(suite, name, value)
+    configure(suite, settings, ContractSettings.__annotations__, taker="check_tool")
     return suite
-
-
-def _promises(suite: ToolContract) -> Iterator[tuple[str, Callable[[], None]]]:
-    for name in vars(ToolContract):
-        if name.startswith("test_"):
-            yield name.removeprefix("test_").replace("_", " "), getattr(suite, name)
-
-
-def _demand(fine: object, text: str) -> None:
-    if not fine:
-        raise AssertionError(text)
 
 
 def _shown(arguments: Arguments) -> str:

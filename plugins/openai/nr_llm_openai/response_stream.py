@@ -8,7 +8,7 @@ from typing import Any
 from nr_llm.codecs.faults import Fault, error_in, fault_in, fault_of
 from nr_llm.codecs.frames import FrameStream
 from nr_llm.codecs.json import JSON
-from nr_llm.codecs.reading import count_of, filled, object_of, objects_of, text_of
+from nr_llm.codecs.reading import filled, object_of, objects_of, text_of
 from nr_llm.codecs.sse import Event
 from nr_llm.errors import MalformedReplyError, ProviderError
 from nr_llm.events import Delta, ReasoningDelta, TextDelta, ToolCallDelta
@@ -120,7 +120,7 @@ class ResponseStream(FrameStream):
             self._delta(kind.replace(".done", ".delta"), rest, deltas)
 
     def _delta(self, kind: str, fields: Mapping[str, Any], deltas: list[Delta]) -> None:
-        place, piece = count_of(fields.get("output_index")), text_of(fields.get("delta"))
+        place, piece = self._place(fields), text_of(fields.get("delta"))
         if not piece:
             return
         if kind == "response.output_text.delta":

@@ -20,6 +20,9 @@ Block = dict[str, JSON]
 ID = re.compile(r"[a-zA-Z0-9_-]+")
 """Ids of calls the service takes."""
 
+SPEECHLESS = "(no message)"
+"""Stands in a result for an error that says nothing, which the service refuses to be without content."""
+
 THINKING = ("thinking", "redacted_thinking")
 """Blocks that only the model that wrote them understands."""
 
@@ -109,6 +112,8 @@ def _result(message: ChatMessage) -> Block:
     block: Block = {"type": "tool_result", "tool_use_id": wire_id(message.tool_call_id or "")}
     if message.content.strip():
         block["content"] = message.content
+    elif message.is_error:
+        block["content"] = SPEECHLESS
     return block | {"is_error": True} if message.is_error else block
 
 

@@ -70,8 +70,8 @@ class MessagesCodec:
             head["system"] = system
         body = [encode_bytes(head)[:-1]]
         if request.tools and "tools" not in head:
-            make = partial(encode.encode_tools, request.tools, mark)
-            body += [b',"tools":', make() if memo is None else memo.once(request.tools, make)]
+            make = partial(encode.encode_tools, request.tools)
+            body += [b',"tools":', encode.marked(make() if memo is None else memo.once(request.tools, make), mark)]
         body += [b',"messages":[', messages, b"]}"]
         headers = (("content-type", "application/json"), *self._headers(own))
         return HttpRequest("POST", self.url, headers=headers, body=b"".join(body), stream=request.stream)

@@ -103,12 +103,14 @@ def mark_of(own: AnthropicOptions) -> dict[str, JSON] | None:
     return mark | {"ttl": own.cache_ttl} if own.cache_ttl is not None else mark
 
 
-def encode_tools(tools: Sequence[ToolSpec], mark: Mapping[str, JSON] | None) -> bytes:
-    """Return the tools as a JSON list, the last one marked for the cache."""
-    declared = [_tool(tool) for tool in tools]
-    if mark is not None:
-        declared[-1]["cache_control"] = dict(mark)
-    return encode_bytes(declared)
+def encode_tools(tools: Sequence[ToolSpec]) -> bytes:
+    """Return the tools as a JSON list."""
+    return encode_bytes([_tool(tool) for tool in tools])
+
+
+def marked(tools: bytes, mark: Mapping[str, JSON] | None) -> bytes:
+    """Return encoded tools, the last marked for the cache; apart, so that one memo serves requests with and without."""
+    return tools if mark is None else b'%b,"cache_control":%b}]' % (tools[:-2], encode_bytes(dict(mark)))
 
 
 def _tool(tool: ToolSpec) -> dict[str, JSON]:

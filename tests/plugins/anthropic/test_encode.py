@@ -124,6 +124,15 @@ class TestCalls:
             {"type": "tool_result", "tool_use_id": "c"},
         ]
 
+    @pytest.mark.parametrize("blank", ["", " \n"])
+    def test_a_failure_without_words_gets_some(self, blank: str) -> None:
+        """The service refuses an error without content."""
+        turns = turns_of(USER, called("c"), ChatMessage.tool_result("c", blank, is_error=True))
+
+        assert turns[2]["content"] == [
+            {"type": "tool_result", "tool_use_id": "c", "content": "(no message)", "is_error": True}
+        ]
+
     @pytest.mark.parametrize("call_id", ["functions.add:0", "c 1", "ü", "a\n"])
     def test_ids_the_service_refuses_are_replaced_in_call_and_result(self, call_id: str) -> None:
         """By the same one each time."""

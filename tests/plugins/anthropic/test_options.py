@@ -281,6 +281,13 @@ class TestCache:
             request = asked(*messages[:count], tools=(ADD,), own=own)
             assert CODEC.encode(request, memo) == CODEC.encode(request)
 
+    def test_a_memo_serves_requests_with_and_without_marks(self) -> None:
+        """The tools are encoded once; how long they are kept may change."""
+        memo, tools = Memo(), (ADD,)
+        for own in (None, AnthropicOptions(cache="auto"), AnthropicOptions(cache="auto", cache_ttl="1h"), None):
+            request = asked(tools=tools, own=own)
+            assert CODEC.encode(request, memo) == CODEC.encode(request)
+
 
 @pytest.mark.parametrize(
     "wrong", [{"thinking": "on"}, {"thinking_budget": 1023}, {"cache": "on"}, {"cache_ttl": "2h"}, {"top_k": 0}]

@@ -3,16 +3,29 @@
 from __future__ import annotations
 
 import json
+import logging
+import uuid
 from typing import Any
 
+import attrs
+import nr_llm_openai
 import pytest
 from nr_llm.errors import ConfigurationError, InvalidRequestError, MissingCredentialError
 from nr_llm.memo import Memo
 from nr_llm.messages import Attachment, ChatMessage, ToolCall
 from nr_llm.providers import HttpReply, HttpRequest
-from nr_llm_openai import DIALECTS, ChatCodec, OpenAI, ResponsesCodec, dialect_at
+from nr_llm_openai import (
+    DIALECTS,
+    ChatCodec,
+    Dialect,
+    OpenAI,
+    OpenAIOptions,
+    OpenAISettings,
+    ResponsesCodec,
+    dialect_at,
+)
 
-from tests.plugins.openai.replies import ADD, asked
+from tests.plugins.openai.replies import ADD, asked, call, chunk, whole
 
 KEY = "key-0123456789abcdef"
 TURN = ChatMessage.assistant_tool_calls([ToolCall("call_of_another", "add", {"a": 1})])
@@ -151,3 +164,188 @@ def test_models_are_listed(api: str) -> None:
         codec.decode_models(HttpReply(200, {}, b'{"data": 5}'))
     with pytest.raises(Exception, match="nobody"):
         codec.decode_models(HttpReply(200, {}, b'{"error": {"message": "nobody"}}'))
+
+
+THINKING = [
+    {"type": "thinking", "thinking": [{"type": "text", "text": "Five and three."}], "closed": True},
+    {"type": "text", "text": "8."},
+]
+
+
+def mistral(*chunks: Any) -> tuple[ChatMessage, str]:
+    """Return the message that a stream of contents gives, and its thinking."""
+    decoder = ChatCodec(provider="mistral", dialect=DIALECTS["mistral"]).decoder(asked())
+    for said in chunks:
+        decoder.feed(chunk({"content": said}))
+    decoder.feed(chunk(finish="stop"))
+    answer = decoder.finish()
+    return answer.to_message(), answer.reasoning or ""
+
+
+def replayed(turn: ChatMessage, provider: str = "mistral") -> Any:
+    """Return the content of a turn as it goes back."""
+    codec = ChatCodec(provider=provider, dialect=DIALECTS["mistral"])
+    return json.loads(codec.encode(asked(turn, ChatMessage.user("And?"))).body)["messages"][0]["content"]
+
+
+class TestMistralThinking:
+    def test_it_goes_back_as_it_came(self) -> None:
+        """Calls or none, to the service that sent it and to nobody else, while the text is the same."""
+        codec = ChatCodec(provider="mistral", dialect=DIALECTS["mistral"])
+        turn = codec.decode(HttpReply(200, {}, whole({"content": THINKING})), asked()).to_message()
+
+        assert replayed(turn) == THINKING
+        assert replayed(turn, "other") == "8."
+        assert replayed(attrs.evolve(turn, content="Nine.")) == "Nine."
+
+    def test_plain_answers_keep_nothing(self) -> None:
+        """A list of text alone is a text."""
+        turn, _ = mistral([{"type": "text", "text": "8"}], ".")
+
+        assert (turn.content, turn.provider_state) == ("8.", {})
+
+    def test_pieces_of_a_stream_are_joined_in_their_order(self) -> None:
+        """Thinking and text may alternate, pieces may be empty, other parts stay what they are."""
+        piece = {"type": "thinking", "thinking": [{"type": "text", "text": "Five "}]}
+        more = {
+            "type": "thinking",
+            "thinking": [{"type": "text", "text": "and three."}, {"type": "ref"}],
+            "closed": True,
+        }
+        again = {"type": "thinking", "thinking": [{"type": "text", "text": "Sure?"}]}
+        empty: dict[str, Any] = {"type": "thinking", "thinking": []}
+
+        turn, thought = mistral("", [piece], [more], "8", [empty], [again], ["?", {"type": "odd"}], ".")
+
+        assert thought == "Five and three.Sure?"
+        assert replayed(turn) == [
+            {
+                "type": "thinking",
+                "thinking": [{"type": "text", "text": "Five and three."}, {"type": "ref"}],
+                "closed": True,
+            },
+            {"type": "text", "text": "8"},
+            again,
+            {"type": "odd"},
+            {"type": "text", "text": "."},
+        ]
+
+
+@pytest.mark.parametrize("name", DIALECTS)
+def test_only_services_that_want_reasoning_back_get_it(name: str) -> None:
+    """On turns with calls, under the name it came by."""
+    codec = ChatCodec(provider="p", dialect=DIALECTS[name])
+    details = [{"type": "reasoning.text", "text": "Hm.", "signature": "s"}]
+    sent = {"reasoning_content": "Hm.", "reasoning_details": details, "tool_calls": [call("{}")]}
+    answer = codec.decode(HttpReply(200, {}, whole(sent)), asked())
+
+    request = asked(answer.to_message(), ChatMessage.tool_result("call_1", "1"))
+    [turn, _] = json.loads(codec.encode(request).body)["messages"]
+
+    wanted = {"deepseek": {"reasoning_content"}, "openrouter": {"reasoning_details"}}
+    both = {"reasoning_content", "reasoning_details"} if name in ("compatible", "huggingface") else set()
+    assert turn.keys() & {"reasoning_content", "reasoning_details"} == wanted.get(name, both)
+
+
+def test_settings_a_model_refuses_are_left_out(caplog: pytest.LogCaptureFixture) -> None:
+    """With a warning; those it takes are sent."""
+    model = f"grok-4-{uuid.uuid4()}"
+    with caplog.at_level(logging.WARNING, logger="nr_llm"):
+        sent = body("xai", ChatMessage.user("x"), model=model, stop="x", temperature=0.5, presence_penalty=1.0)
+
+    assert sent.keys() == {"model", "temperature", "messages"}
+    assert [record.getMessage() for record in caplog.records] == [
+        f"openai: model {model} takes no presence_penalty; it is left out.",
+        f"openai: model {model} takes no stop; it is left out.",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("dialect", "model", "reads"),
+    [
+        ("openai", "gpt-4o-mini", ("image/", "application/pdf")),
+        ("openai", "gpt-4o-audio-preview", ("audio/",)),
+        ("openai", "o3-mini", ()),
+        ("openai", "gpt-4-turbo", None),
+        ("openai", "gpt-3.5-turbo", ()),
+        ("openai", "unheard-of", None),
+        ("groq", "meta-llama/llama-4-scout-17b-16e-instruct", ("image/",)),
+        ("mistral", "mistral-medium-latest", ("image/",)),
+        ("deepseek", "deepseek-chat", ()),
+        ("xai", "grok-4-0709", ("image/",)),
+        ("compatible", "gpt-4o", None),
+    ],
+)
+def test_what_known_models_read(dialect: str, model: str, reads: tuple[str, ...] | None) -> None:
+    """Of others nothing is claimed."""
+    assert OpenAI(dialect=dialect, base_url="http://h/v1").describe(model).attachments == reads
+
+
+def test_the_responses_form_has_no_part_for_sound() -> None:
+    """So nothing is claimed that could not be sent."""
+    assert OpenAI(api="responses").describe("gpt-audio").attachments == ()
+    assert OpenAI(api="responses").describe("gpt-4o").attachments == ("image/", "application/pdf")
+
+
+def test_azure_s_responses_have_no_deployments() -> None:
+    """The model is in the body."""
+    provider = OpenAI(base_url="https://x.openai.azure.com", api="responses", api_version="2025-03-01-preview")
+
+    assert provider.codec.url == "https://x.openai.azure.com/openai/responses?api-version=2025-03-01-preview"
+
+
+def test_azure_s_models_are_listed_beside_the_deployments() -> None:
+    """A deployment has no list of its own; a query that is there is kept."""
+    base = "https://x.openai.azure.com/openai/deployments/d?x=1"
+    codec = OpenAI(base_url=base, api_version="2024-10-21").codec
+
+    assert codec.url == "https://x.openai.azure.com/openai/deployments/d/chat/completions?x=1&api-version=2024-10-21"
+    assert codec.list_models().url == "https://x.openai.azure.com/openai/models?x=1&api-version=2024-10-21"
+
+
+def test_a_token_in_a_header_lets_in_without_a_key() -> None:
+    """As one of Entra ID at Azure."""
+    provider = OpenAI(base_url="https://x.openai.azure.com", headers={"Authorization": "Bearer t"})
+
+    assert signed(provider) == {}
+    with pytest.raises(MissingCredentialError):
+        signed(OpenAI(base_url="https://x.openai.azure.com"))
+
+
+class TestSettings:
+    def test_a_service_that_is_named_brings_its_variables(self) -> None:
+        """Unless the address is not the vendor's, or cannot be read."""
+        named = OpenAISettings(dialect="groq")
+
+        assert named.key_variables == ("GROQ_API_KEY",)
+        assert attrs.evolve(named, base_url="https://api.groq.com/openai/v1").key_variables == ("GROQ_API_KEY",)
+        assert attrs.evolve(named, base_url="https://gateway.test/v1").key_variables == ()
+        assert attrs.evolve(named, base_url="http://[bad").key_variables == ()
+        assert OpenAISettings().key_variables == ()
+
+    def test_a_row_of_one_s_own_is_a_service(self) -> None:
+        """No class is needed."""
+        row = Dialect(name="mine", base_url="https://llm.mine.test/v1", key_header="x-key", max_tokens="max_tokens")
+        provider = OpenAI("mine", dialect=row, api_key=KEY)
+
+        assert signed(provider) == {"x-key": KEY}
+        assert provider.codec.encode(asked()).url == "https://llm.mine.test/v1/chat/completions"
+
+    def test_further_services_are_made_by_the_hook(self) -> None:
+        """Under the name they are given."""
+        provider = nr_llm_openai.nr_llm_make_provider("fast", OpenAISettings(dialect="groq"))
+
+        assert (provider.name, provider.endpoint.host) == ("fast", "api.groq.com")
+
+
+def test_openai_s_own_options_go_by_their_names() -> None:
+    """The chat form has them at its top."""
+    own = OpenAIOptions(verbosity="low", store=True, service_tier="flex", metadata={"a": "b"})
+    sent = body("openai", ChatMessage.user("x"), provider_options=own)
+
+    assert (sent["verbosity"], sent["store"], sent["service_tier"], sent["metadata"]) == (
+        "low",
+        True,
+        "flex",
+        {"a": "b"},
+    )

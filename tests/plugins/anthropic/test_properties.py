@@ -37,6 +37,7 @@ from tests.plugins.anthropic.replies import (
 from tests.plugins.openai.values import conversations, requests
 
 TEXTS = st.text(st.characters(codec=None), max_size=12)
+SEARCH = {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {}}
 REFUSED = (InvalidRequestError, InvalidValueError)
 
 
@@ -50,9 +51,7 @@ def sent(request: CompletionRequest, memo: Memo | None = None) -> bytes | None:
 
 def kept() -> st.SearchStrategy[ChatMessage]:
     """Return assistant turns with blocks of the service's own, by two models."""
-    blocks = st.lists(
-        st.sampled_from([SIGNED, text("So "), text("On"), {"type": "odd", "x": 1}]), min_size=1, max_size=4
-    )
+    blocks = st.lists(st.sampled_from([SIGNED, text("So "), text("On"), SEARCH]), min_size=1, max_size=4)
     models = st.sampled_from(["claude-sonnet-4-5", "claude-opus-4-5"])
     return st.builds(lambda blocks, model: read(payload(*blocks), asked(model=model)).to_message(), blocks, models)
 

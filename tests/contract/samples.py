@@ -171,8 +171,11 @@ def _anthropic() -> tuple[ProviderSample, ...]:
 
     def streamed(stop: str, *blocks: tuple[Any, list[Any]]) -> bytes:
         usage = {"input_tokens": 5, "cache_read_input_tokens": 4, "output_tokens": 1}
-        head: dict[str, Any] = {"id": "r1", "type": "message", "role": "assistant", "model": "m1", "content": [], "stop_reason": None}
-        steps: list[Any] = [{"type": "message_start", "message": {**head, "usage": usage}}, {"type": "ping"}]
+        head: dict[str, Any] = {"id": "r1", "type": "message", "role": "assistant", "model": "m1", "content": []}
+        steps: list[Any] = [
+            {"type": "message_start", "message": {**head, "stop_reason": None, "usage": usage}},
+            {"type": "ping"},
+        ]
         for k, (block, deltas) in enumerate(blocks):
             steps.append({"type": "content_block_start", "index": k, "content_block": block})
             steps += [{"type": "content_block_delta", "index": k, "delta": delta} for delta in deltas]

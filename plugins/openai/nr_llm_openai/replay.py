@@ -66,7 +66,7 @@ def _go_on(parts: list[dict[str, JSON]], part: dict[str, JSON]) -> None:
     """Append a part, or go on with the last one if both are thinking."""
     last, more = parts[-1].get("thinking") if parts else None, part.get("thinking")
     if not isinstance(last, list) or not isinstance(more, list):
-        parts.append(part)
+        parts.append({**part, "thinking": [*more]} if isinstance(more, list) else part)  # the reply's own stays whole
         return
     for piece in more:
         before = last[-1] if last else None

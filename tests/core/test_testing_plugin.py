@@ -10,13 +10,15 @@ import pytest
 
 pytest_plugins = ["pytester"]
 
-CONFTEST = "from nr_llm.testing.plugin import nr_llm_harness, nr_llm_plugins, nr_llm_tool_contract"
+CONFTEST = (
+    "from nr_llm.testing.plugin import nr_llm_harness, nr_llm_plugins, nr_llm_provider_contract, nr_llm_tool_contract"
+)
 
 TESTS = '''
 import types
 from nr_llm import tool
 from nr_llm.hookspecs import hookimpl
-from nr_llm.testing import calling
+from nr_llm.testing import ScriptedProvider, calling
 
 @tool
 def greet(name: str = "") -> str:
@@ -29,6 +31,9 @@ def test_harness(nr_llm_harness):
 
 def test_contract(nr_llm_tool_contract):
     nr_llm_tool_contract(greet, {"name": "Ada"})
+
+def test_provider_contract(nr_llm_provider_contract):
+    assert "request: it answers by itself, without HTTP" in nr_llm_provider_contract(ScriptedProvider())
 
 def test_plugins(nr_llm_plugins):
     @hookimpl
@@ -47,7 +52,7 @@ def test_the_fixtures_work(pytester: pytest.Pytester) -> None:
     pytester.makeconftest(CONFTEST)
     pytester.makepyfile(TESTS)
 
-    pytester.runpytest_inprocess("-p", "no:nr_llm", "-p", "no:cacheprovider").assert_outcomes(passed=3)
+    pytester.runpytest_inprocess("-p", "no:nr_llm", "-p", "no:cacheprovider").assert_outcomes(passed=4)
 
 
 def test_starting_pytest_imports_nothing() -> None:

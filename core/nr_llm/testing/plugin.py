@@ -31,6 +31,14 @@ def nr_llm_tool_contract() -> Callable[..., tuple[str, ...]]:
 
 
 @pytest.fixture
+def nr_llm_provider_contract() -> Callable[..., tuple[str, ...]]:
+    """Return `check_provider`: ``nr_llm_provider_contract(my_provider, samples, key="my-key")``."""
+    from nr_llm.testing import check_provider
+
+    return check_provider
+
+
+@pytest.fixture
 def nr_llm_plugins() -> Iterator[Callable[..., PluginHost]]:
     """
     Return a function that makes a `PluginHost` of just the plugins it is given, closed when the test ends.

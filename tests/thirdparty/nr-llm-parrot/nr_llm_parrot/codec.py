@@ -39,6 +39,8 @@ class ParrotCodec:
         head: dict[str, JSON] = {"model": request.model, "stream": request.stream}
         if options.max_tokens is not None:
             head["most"] = options.max_tokens
+        if options.tool_choice not in (None, "auto", "none", "required", *(tool.name for tool in request.tools)):
+            raise InvalidRequestError("tool_choice names a tool that is not offered", provider=self.provider)
         if options.tool_choice is not None:
             head["must"] = options.tool_choice
         if request.tools:

@@ -14,10 +14,11 @@ from nr_llm.memo import Memo
 from nr_llm.messages import ChatMessage, ToolCall
 from nr_llm.providers import HttpReply
 from nr_llm.responses import CompletionResponse
-from nr_llm_openai import COMPATIBLE, OPENAI
+from nr_llm_openai import COMPATIBLE, DIALECTS, OPENAI, ChatCodec, ResponsesCodec
+from nr_llm_openai.encode import wire_id
 
 from tests.corpus.oracle import checker
-from tests.plugins.openai.replies import CODEC, asked, calls_of, chunk, pieces, streamed_with, text_of, whole
+from tests.plugins.openai.replies import CODEC, asked, calls_of, chunk, event, pieces, streamed_with, text_of, whole
 from tests.plugins.openai.values import conversations, requests
 
 TEXTS = st.text(st.characters(codec=None), max_size=12)
@@ -32,6 +33,107 @@ def test_a_memo_changes_no_byte(data: st.DataObject) -> None:
         assert CODEC.encode(request, memo) == CODEC.encode(request)
         longer = attrs.evolve(request, messages=(*request.messages, *data.draw(conversations())))
         assert CODEC.encode(longer, memo) == CODEC.encode(longer)
+
+
+CODECS = [ResponsesCodec(), *(ChatCodec(dialect=row, gap="So.") for row in DIALECTS.values())]
+
+
+def _without_sound(request: Any) -> Any:
+    """Return `request` with images only: what every service has a form for."""
+    seen = [
+        attrs.evolve(
+            message, attachments=tuple(each for each in message.attachments if each.media_type.startswith("image/"))
+        )
+        for message in request.messages
+    ]
+    return attrs.evolve(request, messages=seen)
+
+
+@settings(max_examples=60)
+@given(st.data(), st.sampled_from(CODECS))
+def test_a_memo_changes_no_byte_for_any_service(data: st.DataObject, codec: Any) -> None:
+    """Pieces that may still change, such as a begun answer, stay open."""
+    memo, request = Memo(), _without_sound(data.draw(requests()))
+    assert codec.encode(request, memo) == codec.encode(request)
+    more = _without_sound(asked(*data.draw(conversations()))).messages
+    longer = attrs.evolve(request, messages=(*request.messages, *more))
+    for asks in (longer, request):
+        assert codec.encode(asks, memo) == codec.encode(asks)
+
+
+@settings(max_examples=40)
+@given(requests())
+def test_whatever_we_encode_is_a_valid_responses_request(request: Any) -> None:
+    """The checkers made from the SDK's types, and the service's rules, find nothing to object to."""
+    check = checker("openai_responses", "openai", "/v1/responses")
+
+    found = check(json.loads(ResponsesCodec().encode(_without_sound(request)).body))
+
+    assert [fault for fault in found if not fault.endswith(" twice")] == []  # ids that come again turns later
+
+
+@given(st.lists(st.text(st.characters(codec="utf-8"), min_size=1), unique=True, min_size=2, max_size=20))
+def test_ids_stay_apart_at_mistral(ids: list[str]) -> None:
+    """Nine letters and digits each, always the same ones for the same id."""
+    made = [wire_id(call_id, DIALECTS["mistral"]) for call_id in ids]
+
+    assert len(set(made)) == len(ids)
+    assert all(len(each) == 9 and each.isascii() and each.isalnum() for each in made)
+    assert made == [wire_id(call_id, DIALECTS["mistral"]) for call_id in ids]
+
+
+EVENTS = st.lists(
+    st.builds(
+        lambda kind, fields: {"type": kind} | fields,
+        st.sampled_from(
+            [
+                "response.output_item.added",
+                "response.output_item.done",
+                "response.output_text.delta",
+                "response.output_text.done",
+                "response.function_call_arguments.delta",
+                "response.function_call_arguments.done",
+                "response.refusal.delta",
+                "response.reasoning_summary_text.delta",
+                "response.completed",
+                "response.incomplete",
+                "error",
+            ]
+        ),
+        st.fixed_dictionaries(
+            {},
+            optional={
+                "output_index": st.integers(0, 2) | st.none() | st.just([]),
+                "item_id": st.sampled_from(["a", "b", 1, None]),
+                "delta": TEXTS | st.none(),
+                "text": TEXTS,
+                "arguments": st.sampled_from(["{}", '{"a": 1}', '{"a"', None, 5]),
+                "item": st.sampled_from(
+                    [
+                        {},
+                        {"type": "message", "content": [{"type": "output_text", "text": "x"}]},
+                        {"type": "function_call", "call_id": "c", "name": "add", "arguments": "{}"},
+                        {"type": "function_call", "id": "a", "name": None, "arguments": None},
+                        {"type": ["odd"]},
+                        "x",
+                    ]
+                ),
+                "response": st.sampled_from([{}, {"output": []}, {"output": [{"type": "message", "content": "x"}]}, 5]),
+            },
+        ),
+    ),
+    max_size=8,
+)
+
+
+@given(EVENTS)
+def test_any_events_give_an_answer_or_a_typed_error(events: list[dict[str, Any]]) -> None:
+    """Services and proxies send anything."""
+    decoder = ResponsesCodec().decoder(asked())
+    with suppress(NrLlmError):
+        for each in events:
+            decoder.feed(event(each))
+        assert isinstance(decoder.finish(), CompletionResponse)
 
 
 @given(requests())

@@ -82,7 +82,7 @@ def test_why_it_ended(more: dict[str, Any], reason: FinishReason, detail: str | 
 
 def test_a_call_that_was_cut_is_never_run() -> None:
     """Its arguments are kept as text, and the reason is the length."""
-    cut = {"status": "incomplete", "incomplete_details": {"reason": "max_output_tokens"}}
+    cut: dict[str, Any] = {"status": "incomplete", "incomplete_details": {"reason": "max_output_tokens"}}
     answer = read(called('{"a": '), **cut)
 
     assert calls_of(answer) == [("call_1", "add", {}, '{"a": ')]

@@ -261,7 +261,7 @@ class TestSettings:
 class TestChain:
     def test_only_what_is_new_is_sent(self) -> None:
         """The service goes on from the last answer that it kept."""
-        options = {"provider_options": own(chained=True)}
+        options: dict[str, Any] = {"provider_options": own(chained=True)}
         request = asked(HELLO, **options)
         turn = read(called(), request=request).to_message()
         result = ChatMessage.tool_result("call_1", "1")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from nr_llm.codecs.json import valid_text
 from nr_llm.events import Delta, ReasoningDelta, TextDelta
 from nr_llm.messages import ChatMessage
 from nr_llm.options import Options
@@ -83,12 +84,12 @@ def streamed(*data: bytes, request: CompletionRequest | None = None) -> tuple[li
 
 def text_of(deltas: list[Delta]) -> str:
     """Return the joined text of deltas."""
-    return "".join(delta.text for delta in deltas if isinstance(delta, TextDelta))
+    return valid_text("".join(delta.text for delta in deltas if isinstance(delta, TextDelta)))
 
 
 def reasoning_of(deltas: list[Delta]) -> str:
     """Return the joined reasoning of deltas."""
-    return "".join(delta.text for delta in deltas if isinstance(delta, ReasoningDelta))
+    return valid_text("".join(delta.text for delta in deltas if isinstance(delta, ReasoningDelta)))
 
 
 def calls_of(answer: CompletionResponse) -> list[tuple[str, str, dict[str, Any], str | None]]:

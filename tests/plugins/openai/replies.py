@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import attrs
+from nr_llm.codecs.json import valid_text
 from nr_llm.events import Delta, ReasoningDelta, TextDelta
 from nr_llm.messages import ChatMessage
 from nr_llm.options import Options
@@ -99,12 +100,12 @@ def streamed_with(*data: bytes, request: CompletionRequest | None = None) -> tup
 
 def text_of(deltas: list[Delta]) -> str:
     """Return the joined text of deltas."""
-    return "".join(delta.text for delta in deltas if isinstance(delta, TextDelta))
+    return valid_text("".join(delta.text for delta in deltas if isinstance(delta, TextDelta)))
 
 
 def reasoning_of(deltas: list[Delta]) -> str:
     """Return the joined reasoning of deltas."""
-    return "".join(delta.text for delta in deltas if isinstance(delta, ReasoningDelta))
+    return valid_text("".join(delta.text for delta in deltas if isinstance(delta, ReasoningDelta)))
 
 
 def calls_of(answer: CompletionResponse) -> list[tuple[str, str, dict[str, Any], str | None]]:

@@ -14,7 +14,7 @@ from nr_llm.codecs.calls import demand_calls, tool_calls
 from nr_llm.codecs.faults import error_for, error_in, fault_in
 from nr_llm.codecs.frames import FrameStream
 from nr_llm.codecs.json import JSON, encode, encode_bytes
-from nr_llm.codecs.reading import count_of, document, filled, malformed, object_of, objects_of, text_of
+from nr_llm.codecs.reading import count_of, filled, malformed, object_of, objects_of, payload_of, text_of
 from nr_llm.codecs.sse import Event
 from nr_llm.errors import InvalidRequestError, ProviderError
 from nr_llm.events import Delta, ReasoningDelta, TextDelta, ToolCallDelta
@@ -69,14 +69,9 @@ class BabbleCodec:
 
     def decode(self, reply: HttpReply, request: CompletionRequest) -> CompletionResponse:
         """Read a whole reply."""
-        payload = document(reply.body, provider=self.provider, redact=self.redact)
-        if (fault := fault_in(payload)) is not None:
-            raise error_in(self.provider, fault, redact=self.redact, body=reply.body.decode())
-        fields = object_of(payload)
+        fields = object_of(payload_of(reply.body, provider=self.provider, redact=self.redact))
         if "say" not in fields:
-            raise malformed(
-                "says nothing", reply.body.decode("utf-8", "replace"), provider=self.provider, redact=self.redact
-            )
+            raise malformed("says nothing", reply.body, provider=self.provider, redact=self.redact)
         return self.read(fields, request)
 
     def read(self, fields: Mapping[str, Any], request: CompletionRequest) -> CompletionResponse:

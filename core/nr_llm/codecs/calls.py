@@ -9,12 +9,15 @@ import attrs
 
 from nr_llm._json import JSON, encode
 from nr_llm.codecs.names import own_name
-from nr_llm.errors import MissingToolCallError
+from nr_llm.errors import InvalidRequestError, MissingToolCallError
 from nr_llm.messages import ToolCall
 from nr_llm.requests import CompletionRequest
 
 CallParts: TypeAlias = tuple[str | None, str | None, JSON]
 """Id, name and arguments of a call as the service sent them; None where it did not."""
+
+WORDS = (None, "auto", "none")
+"""Choices of tools that demand no call."""
 
 UNNAMED = "unnamed_tool"
 """Name of a call that came with arguments and no name: it is answered with an error, never run, never null."""
@@ -41,6 +44,18 @@ def tool_calls(parts: Sequence[CallParts], request: CompletionRequest, *, cut: b
     return tuple(_as_offered(call, request) for call in _unfit(calls, parts, cut=cut))
 
 
+def check_choice(request: CompletionRequest, *, provider: str) -> None:
+    """
+    Check that the tool a request wants called is on offer.
+
+    Raises:
+        InvalidRequestError: `tool_choice` names another one.
+    """
+    wanted = request.options.tool_choice
+    if wanted not in (*WORDS, "required") and all(tool.name != wanted for tool in request.tools):
+        raise InvalidRequestError(f"tool_choice names {wanted!r}, a tool that is not offered", provider=provider)
+
+
 def demand_calls(calls: Sequence[ToolCall], request: CompletionRequest, *, provider: str, finish: object) -> None:
     """
     Check that a call came where the request demands one.
@@ -49,7 +64,7 @@ def demand_calls(calls: Sequence[ToolCall], request: CompletionRequest, *, provi
         MissingToolCallError: None came.
     """
     wanted = request.options.tool_choice
-    if not calls and request.tools and wanted not in (None, "auto", "none"):
+    if not calls and request.tools and wanted not in WORDS:
         raise MissingToolCallError(
             f"tool_choice was {wanted!r} and the model called no tool (it stopped with {finish!r})", provider=provider
         )

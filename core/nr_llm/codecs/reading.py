@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from nr_llm._json import JSON, decode
-from nr_llm.codecs.faults import excerpt
-from nr_llm.errors import MalformedJsonError, MalformedReplyError
+from nr_llm._json import JSON, copy_json, decode
+from nr_llm.codecs.faults import error_in, excerpt, fault_in
+from nr_llm.errors import InvalidValueError, MalformedJsonError, MalformedReplyError
 from nr_llm.responses import MOST_TOKENS
 
 
@@ -51,10 +51,37 @@ def document(body: bytes, *, provider: str, redact: Callable[[str], str]) -> JSO
         return decode(text)
     except MalformedJsonError as error:
         what = "is no JSON" if text.strip() else "is empty"
-        raise malformed(what, text, provider=provider, redact=redact) from error
+        raise malformed(what, body, provider=provider, redact=redact) from error
 
 
-def malformed(what: str, text: str, *, provider: str, redact: Callable[[str], str]) -> MalformedReplyError:
+def payload_of(body: bytes, *, provider: str, redact: Callable[[str], str]) -> JSON:
+    """
+    Return the JSON document a reply is, unless it reports a failure.
+
+    Raises:
+        ProviderError: It does, or it is no document.
+    """
+    payload = document(body, provider=provider, redact=redact)
+    if (fault := fault_in(payload)) is not None:
+        raise error_in(provider, fault, redact=redact, body=body.decode("utf-8", "replace"))
+    return payload
+
+
+def malformed(what: str, body: bytes, *, provider: str, redact: Callable[[str], str]) -> MalformedReplyError:
     """Return the error for a reply that ends the sentence "the reply …" with `what`."""
+    text = body.decode("utf-8", "replace")
     shown = f": {excerpt(text, redact)}" if text.strip() else ""
     return MalformedReplyError(f"the reply {what}{shown}", provider=provider, body=redact(text))
+
+
+def kept(state: Mapping[str, Any], *, path: str, provider: str) -> JSON:
+    """
+    Return a copy of what a service wants back on the next turn, for `CompletionResponse.provider_state`.
+
+    Raises:
+        MalformedReplyError: It nests too deeply, or is otherwise nothing that can be stored; `path` says where.
+    """
+    try:
+        return copy_json(state, path=path)
+    except InvalidValueError as error:
+        raise MalformedReplyError(f"the reply cannot be kept for the next turn: {error}", provider=provider) from error

@@ -7,9 +7,8 @@ from typing import Any
 
 import attrs
 from nr_llm.codecs.calls import CallParts, demand_calls, tool_calls
-from nr_llm.codecs.json import JSON, copy_json, valid_text
-from nr_llm.codecs.reading import count_of, filled, object_of, text_of
-from nr_llm.errors import InvalidValueError, MalformedReplyError
+from nr_llm.codecs.json import JSON, valid_text
+from nr_llm.codecs.reading import count_of, filled, kept, object_of, text_of
 from nr_llm.messages import ToolCall
 from nr_llm.requests import CompletionRequest
 from nr_llm.responses import CompletionResponse, FinishReason, Usage
@@ -129,7 +128,4 @@ def _kept(parts: Parts, request: CompletionRequest, provider: str) -> JSON:
     """Return the blocks for the next turn, or None when the message says all of them by itself."""
     if all(block.keys() <= PLAIN.get(text_of(block.get("type")), frozenset()) for block in parts.blocks):
         return None
-    try:
-        return copy_json({"model": request.model, "content": list(parts.blocks)}, path="content")
-    except InvalidValueError as error:
-        raise MalformedReplyError(f"the reply cannot be kept for the next turn: {error}", provider=provider) from error
+    return kept({"model": request.model, "content": list(parts.blocks)}, path="content", provider=provider)

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import Any
 from urllib.parse import quote
 
 import attrs
-from nr_llm.codecs.faults import error_for, error_in, fault_in
+from nr_llm.codecs.faults import error_for
 from nr_llm.codecs.json import encode_bytes
-from nr_llm.codecs.reading import document, filled, malformed, object_of, objects_of, text_of
+from nr_llm.codecs.reading import filled, malformed, object_of, objects_of, payload_of, text_of
 from nr_llm.errors import InvalidValueError, ProviderError
 from nr_llm.memo import Memo, Segment, encode_messages
 from nr_llm.messages import ChatMessage
@@ -25,10 +24,6 @@ from nr_llm_anthropic.stream import MessageStream
 
 PAGE = 100
 """Models asked for at a time."""
-
-
-def _unchanged(text: str) -> str:
-    return text
 
 
 @attrs.frozen(kw_only=True, eq=False)
@@ -48,7 +43,7 @@ class MessagesCodec:
     url: str = "https://api.anthropic.com/v1/messages"
     headers: tuple[tuple[str, str], ...] = attrs.field(default=(), repr=False)
     betas: tuple[str, ...] = ()
-    redact: Callable[[str], str] = attrs.field(default=_unchanged, repr=False)
+    redact: Callable[[str], str] = attrs.field(default=str, repr=False)
 
     def encode(self, request: CompletionRequest, memo: Memo | None = None) -> HttpRequest:
         """
@@ -119,9 +114,9 @@ class MessagesCodec:
         Raises:
             ProviderError: It is no list.
         """
-        payload = self._document(reply.body)
+        payload = object_of(payload_of(reply.body, provider=self.provider, redact=self.redact))
         if not isinstance(payload.get("data"), list):
-            raise self._malformed("holds no models", reply.body)
+            raise malformed("holds no models", reply.body, provider=self.provider, redact=self.redact)
         rows = [row for row in objects_of(payload["data"]) if filled(row.get("id"))]
         models = [
             Model(provider=self.provider, name=row["id"], details={"name": text_of(row.get("display_name"))})
@@ -133,16 +128,10 @@ class MessagesCodec:
         betas = dict.fromkeys((*self.betas, *own.betas))
         return (*self.headers, ("anthropic-beta", ",".join(betas))) if betas else self.headers
 
-    def _document(self, body: bytes) -> Mapping[str, Any]:
-        payload = document(body, provider=self.provider, redact=self.redact)
-        if (fault := fault_in(payload)) is not None:
-            raise error_in(self.provider, fault, redact=self.redact, body=body.decode("utf-8", "replace"))
-        return object_of(payload)
-
     def _read(self, body: bytes, request: CompletionRequest) -> CompletionResponse:
-        payload = self._document(body)
+        payload = object_of(payload_of(body, provider=self.provider, redact=self.redact))
         if not isinstance(payload.get("content"), list):
-            raise self._malformed("holds no answer", body)
+            raise malformed("holds no answer", body, provider=self.provider, redact=self.redact)
         parts = Parts(
             blocks=objects_of(payload["content"]),
             stop=payload.get("stop_reason"),
@@ -152,6 +141,3 @@ class MessagesCodec:
             id=filled(payload.get("id")),
         )
         return answer(parts, request, self.provider)
-
-    def _malformed(self, what: str, body: bytes) -> ProviderError:
-        return malformed(what, body.decode("utf-8", "replace"), provider=self.provider, redact=self.redact)

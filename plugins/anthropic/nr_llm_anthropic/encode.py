@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from nr_llm.codecs.calls import check_choice
 from nr_llm.codecs.json import JSON, encode_bytes
 from nr_llm.codecs.names import wire_name
 from nr_llm.codecs.notes import say_left_out
@@ -205,8 +206,7 @@ def _tool_choice(request: CompletionRequest, thinking: Mapping[str, JSON] | None
         return {"type": "none"}
     if wanted in (None, "auto"):
         return {"type": "auto", **alone} if alone or wanted else None
-    if wanted != "required" and all(tool.name != wanted for tool in request.tools):
-        raise InvalidRequestError(f"tool_choice names {wanted!r}, a tool that is not offered", provider=provider)
+    check_choice(request, provider=provider)
     if thinking is not None and thinking["type"] != "disabled":
         raise InvalidRequestError(
             "a tool cannot be forced while the model thinks; set tool_choice to 'auto', or thinking to 'disabled'",

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import attrs
 from nr_llm.codecs.access import Auth, Key, access, address_of
-from nr_llm.providers import Endpoint, Model, TransportOptions
+from nr_llm.codecs.service import Service, with_changes
+from nr_llm.providers import Model
 from nr_llm.secrets import Secret
 
 from nr_llm_anthropic.codec import MessagesCodec
@@ -22,7 +22,7 @@ KEY = Key(
 )
 
 
-class Anthropic:
+class Anthropic(Service[MessagesCodec]):
     """
     Anthropic's models, or a gateway that speaks the Messages form.
 
@@ -45,12 +45,9 @@ class Anthropic:
         auth: Auth | None = None,
         **more: Any,
     ) -> None:
-        settings = attrs.evolve(settings or AnthropicSettings(), **more)
-        if api_key is not None:
-            settings = attrs.evolve(settings, api_key=api_key if isinstance(api_key, Secret) else Secret(api_key))
+        settings = with_changes(settings or AnthropicSettings(), api_key, more)
         base = (settings.base_url or BASE_URL).strip().rstrip("/").removesuffix("/messages").removesuffix("/v1")
-        self._name = name
-        self._access = access(
+        way = access(
             name,
             settings,
             address=address_of(base, "/v1/messages"),
@@ -59,47 +56,25 @@ class Anthropic:
             auth=auth,
             headers={"anthropic-version": settings.version},
         )
-        self._codec = MessagesCodec(
+        codec = MessagesCodec(
             provider=name,
-            url=self._access.place.url,
-            headers=self._access.headers,
+            url=way.place.url,
+            headers=way.headers,
             betas=settings.betas,
-            redact=self._access.redact,
+            redact=way.redact,
         )
-
-    @property
-    def name(self) -> str:
-        """The provider's name."""
-        return self._name
-
-    @property
-    def endpoint(self) -> Endpoint:
-        """Where the data goes."""
-        return self._access.endpoint
-
-    @property
-    def codec(self) -> MessagesCodec:
-        """The wire format."""
-        return self._codec
-
-    @property
-    def transport(self) -> TransportOptions:
-        """How to connect."""
-        return self._access.transport
+        super().__init__(way, codec)
 
     def describe(self, model: str) -> Model:
         """Return what is known of `model`."""
         row = row_of(model)
         if row is None:
-            return Model(provider=self._name, name=model)
+            return Model(provider=self.name, name=model)
         return Model(
-            provider=self._name,
+            provider=self.name,
             name=model,
             context=WINDOW,
             max_output=row.max_output,
             attachments=READS,
             structured_output="native" if row.schema else "none",
         )
-
-    def __repr__(self) -> str:
-        return f"Anthropic({self._name!r}, {self._access.place.shown!r})"

@@ -8,9 +8,9 @@ from typing import Any
 import attrs
 from nr_llm.codecs.calls import demand_calls, tool_calls
 from nr_llm.codecs.faults import SHOWN
-from nr_llm.codecs.json import JSON, copy_json, valid_text
-from nr_llm.codecs.reading import count_of, filled, object_of, objects_of, text_of
-from nr_llm.errors import InvalidValueError, MalformedReplyError, ToolCallRejectedError
+from nr_llm.codecs.json import JSON, valid_text
+from nr_llm.codecs.reading import count_of, filled, kept, object_of, objects_of, text_of
+from nr_llm.errors import ToolCallRejectedError
 from nr_llm.requests import CompletionRequest
 from nr_llm.responses import CompletionResponse, FinishReason, Usage
 
@@ -150,10 +150,7 @@ def _kept(parts: Parts, request: CompletionRequest, provider: str) -> JSON:
     order = ["functionCall" in part for part in joined]
     if all(_is_plain(part) for part in joined) and order == sorted(order):
         return None
-    try:
-        return copy_json({"model": writer_of(request.model, parts.model), "parts": joined}, path="parts")
-    except InvalidValueError as error:
-        raise MalformedReplyError(f"the reply cannot be kept for the next turn: {error}", provider=provider) from error
+    return kept({"model": writer_of(request.model, parts.model), "parts": joined}, path="parts", provider=provider)
 
 
 def _is_plain(part: Mapping[str, Any]) -> bool:

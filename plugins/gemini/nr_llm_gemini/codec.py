@@ -7,9 +7,9 @@ from functools import partial
 from urllib.parse import quote, urlsplit, urlunsplit
 
 import attrs
-from nr_llm.codecs.faults import error_for, error_in, fault_in
+from nr_llm.codecs.faults import error_for
 from nr_llm.codecs.json import JSON, encode_bytes
-from nr_llm.codecs.reading import count_of, document, filled, malformed, object_of, objects_of, text_of
+from nr_llm.codecs.reading import count_of, filled, malformed, object_of, objects_of, payload_of, text_of
 from nr_llm.errors import InvalidValueError, ProviderError
 from nr_llm.memo import Memo, Segment, encode_messages
 from nr_llm.messages import ChatMessage
@@ -34,10 +34,6 @@ def _answers(row: Mapping[str, JSON]) -> bool:
     return not isinstance(methods, list) or "generateContent" in methods
 
 
-def _unchanged(text: str) -> str:
-    return text
-
-
 @attrs.frozen(kw_only=True, eq=False)
 class GeminiCodec:
     """
@@ -53,7 +49,7 @@ class GeminiCodec:
     provider: str = "gemini"
     url: str = "https://generativelanguage.googleapis.com/v1beta/models"
     headers: tuple[tuple[str, str], ...] = attrs.field(default=(), repr=False)
-    redact: Callable[[str], str] = attrs.field(default=_unchanged, repr=False)
+    redact: Callable[[str], str] = attrs.field(default=str, repr=False)
 
     def encode(self, request: CompletionRequest, memo: Memo | None = None) -> HttpRequest:
         """
@@ -121,9 +117,9 @@ class GeminiCodec:
         Raises:
             ProviderError: It is no list.
         """
-        payload = object_of(self._document(reply.body))
+        payload = object_of(payload_of(reply.body, provider=self.provider, redact=self.redact))
         if not isinstance(payload.get("models"), list):
-            raise self._malformed("holds no models", reply.body)
+            raise malformed("holds no models", reply.body, provider=self.provider, redact=self.redact)
         models = [
             Model(
                 provider=self.provider,
@@ -144,20 +140,11 @@ class GeminiCodec:
         query = "&".join(filter(None, (parts.query, "alt=sse" if stream else "")))
         return urlunsplit(parts._replace(path=path, query=query))
 
-    def _document(self, body: bytes) -> JSON:
-        payload = document(body, provider=self.provider, redact=self.redact)
-        if (fault := fault_in(payload)) is not None:
-            raise error_in(self.provider, fault, redact=self.redact, body=body.decode("utf-8", "replace"))
-        return payload
-
     def _read(self, body: bytes, request: CompletionRequest) -> CompletionResponse:
-        payload = self._document(body)
+        payload = payload_of(body, provider=self.provider, redact=self.redact)
         parts = Parts()
         for chunk in objects_of(payload) if isinstance(payload, list) else [object_of(payload)]:
             parts.take(chunk)
         if not parts.answered:
-            raise self._malformed("holds no answer", body)
+            raise malformed("holds no answer", body, provider=self.provider, redact=self.redact)
         return answer(parts, request, self.provider)
-
-    def _malformed(self, what: str, body: bytes) -> ProviderError:
-        return malformed(what, body.decode("utf-8", "replace"), provider=self.provider, redact=self.redact)

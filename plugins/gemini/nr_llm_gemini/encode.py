@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
+from nr_llm.codecs.calls import check_choice
 from nr_llm.codecs.json import JSON, encode_bytes
 from nr_llm.codecs.notes import say_left_out
 from nr_llm.errors import InvalidRequestError
@@ -108,8 +109,7 @@ def _choice(request: CompletionRequest, provider: str) -> dict[str, JSON] | None
         return None
     if wanted in ("auto", "none", "required"):
         return {"mode": {"auto": "AUTO", "none": "NONE", "required": "ANY"}[wanted]}
-    if all(tool.name != wanted for tool in request.tools):
-        raise InvalidRequestError(f"tool_choice names {wanted!r}, a tool that is not offered", provider=provider)
+    check_choice(request, provider=provider)
     return {"mode": "ANY", "allowedFunctionNames": [function_name(wanted)]}
 
 

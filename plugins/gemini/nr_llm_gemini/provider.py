@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 from urllib.parse import urlsplit
 
-import attrs
 from nr_llm.codecs.access import Auth, Key, access, address_of
-from nr_llm.providers import Endpoint, Model, TransportOptions
+from nr_llm.codecs.service import Service, with_changes
+from nr_llm.providers import Model
 from nr_llm.secrets import Secret
 
 from nr_llm_gemini.codec import GeminiCodec
@@ -23,7 +23,7 @@ KEY = Key(
 )
 
 
-class Gemini:
+class Gemini(Service[GeminiCodec]):
     """
     Google's Gemini models; Vertex AI by its address and an `auth` callable.
 
@@ -46,52 +46,25 @@ class Gemini:
         auth: Auth | None = None,
         **more: Any,
     ) -> None:
-        settings = attrs.evolve(settings or GeminiSettings(), **more)
-        if api_key is not None:
-            settings = attrs.evolve(settings, api_key=api_key if isinstance(api_key, Secret) else Secret(api_key))
-        self._name = name
+        settings = with_changes(settings or GeminiSettings(), api_key, more)
         address = _address(settings.base_url or BASE_URL)
-        self._access = access(name, settings, address=address, key=settings.api_key, form=KEY, auth=auth)
-        self._codec = GeminiCodec(
-            provider=name, url=self._access.place.url, headers=self._access.headers, redact=self._access.redact
-        )
-
-    @property
-    def name(self) -> str:
-        """The provider's name."""
-        return self._name
-
-    @property
-    def endpoint(self) -> Endpoint:
-        """Where the data goes."""
-        return self._access.endpoint
-
-    @property
-    def codec(self) -> GeminiCodec:
-        """The wire format."""
-        return self._codec
-
-    @property
-    def transport(self) -> TransportOptions:
-        """How to connect."""
-        return self._access.transport
+        way = access(name, settings, address=address, key=settings.api_key, form=KEY, auth=auth)
+        codec = GeminiCodec(provider=name, url=way.place.url, headers=way.headers, redact=way.redact)
+        super().__init__(way, codec)
 
     def describe(self, model: str) -> Model:
         """Return what is known of `model`."""
         row = row_of(model)
         if row is None:
-            return Model(provider=self._name, name=model)
+            return Model(provider=self.name, name=model)
         return Model(
-            provider=self._name,
+            provider=self.name,
             name=model,
             context=row.context,
             max_output=row.max_output,
             attachments=READS,
             structured_output="native" if row.schema_beside_tools else "alone",
         )
-
-    def __repr__(self) -> str:
-        return f"Gemini({self._name!r}, {self._access.place.shown!r})"
 
 
 def _address(base_url: str) -> str:

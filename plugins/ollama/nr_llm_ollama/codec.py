@@ -8,9 +8,9 @@ from functools import partial
 from typing import Any
 
 import attrs
-from nr_llm.codecs.faults import error_for, error_in, fault_in
+from nr_llm.codecs.faults import error_for
 from nr_llm.codecs.json import encode_bytes
-from nr_llm.codecs.reading import document, filled, malformed, object_of, objects_of, text_of
+from nr_llm.codecs.reading import filled, malformed, object_of, objects_of, payload_of, text_of
 from nr_llm.errors import InvalidValueError, ModelNotFoundError, ProviderError
 from nr_llm.memo import Memo, Segment, encode_messages
 from nr_llm.messages import ChatMessage
@@ -24,10 +24,6 @@ from nr_llm_ollama.options import OllamaOptions
 from nr_llm_ollama.stream import ChatStream
 
 MISSING = re.compile(r"model ['\"]?([\w.:/@-]+)['\"]? (?:was )?not found")
-
-
-def _unchanged(text: str) -> str:
-    return text
 
 
 @attrs.frozen(kw_only=True, eq=False)
@@ -45,7 +41,7 @@ class OllamaCodec:
     provider: str = "ollama"
     url: str = "http://127.0.0.1:11434/api/chat"
     headers: tuple[tuple[str, str], ...] = attrs.field(default=(), repr=False)
-    redact: Callable[[str], str] = attrs.field(default=_unchanged, repr=False)
+    redact: Callable[[str], str] = attrs.field(default=str, repr=False)
 
     def encode(self, request: CompletionRequest, memo: Memo | None = None) -> HttpRequest:
         """
@@ -112,9 +108,9 @@ class OllamaCodec:
         Raises:
             ProviderError: It is no list.
         """
-        payload = self._document(reply.body)
+        payload = object_of(payload_of(reply.body, provider=self.provider, redact=self.redact))
         if not isinstance(payload.get("models"), list):
-            raise self._malformed("holds no models", reply.body)
+            raise malformed("holds no models", reply.body, provider=self.provider, redact=self.redact)
         return ModelPage(
             tuple(
                 Model(provider=self.provider, name=row["name"], details=_details(row))
@@ -123,17 +119,11 @@ class OllamaCodec:
             )
         )
 
-    def _document(self, body: bytes) -> Mapping[str, Any]:
-        payload = document(body, provider=self.provider, redact=self.redact)
-        if (fault := fault_in(payload)) is not None:
-            raise error_in(self.provider, fault, redact=self.redact, body=body.decode("utf-8", "replace"))
-        return object_of(payload)
-
     def _read(self, body: bytes, request: CompletionRequest) -> CompletionResponse:
-        payload = self._document(body)
+        payload = object_of(payload_of(body, provider=self.provider, redact=self.redact))
         message = payload.get("message")
         if not isinstance(message, dict):
-            raise self._malformed("holds no answer", body)
+            raise malformed("holds no answer", body, provider=self.provider, redact=self.redact)
         return answer(
             payload,
             request,
@@ -142,9 +132,6 @@ class OllamaCodec:
             thinking=text_of(message.get("thinking")),
             calls=objects_of(message.get("tool_calls")),
         )
-
-    def _malformed(self, what: str, body: bytes) -> ProviderError:
-        return malformed(what, body.decode("utf-8", "replace"), provider=self.provider, redact=self.redact)
 
 
 def _details(row: Mapping[str, Any]) -> dict[str, str]:

@@ -6,6 +6,7 @@ import base64
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
+from nr_llm.codecs.calls import check_choice
 from nr_llm.codecs.json import JSON, encode, encode_bytes
 from nr_llm.codecs.names import wire_name
 from nr_llm.codecs.notes import say_left_out
@@ -187,6 +188,5 @@ def _check_choice(request: CompletionRequest, provider: str) -> None:
     wanted = request.options.tool_choice
     if not request.tools or wanted in (None, "auto", "none"):
         return
-    if wanted != "required" and all(tool.name != wanted for tool in request.tools):
-        raise InvalidRequestError(f"tool_choice names {wanted!r}, a tool that is not offered", provider=provider)
+    check_choice(request, provider=provider)
     say_left_out(provider, request.model, "tool_choice (the answer is checked for a call all the same)")

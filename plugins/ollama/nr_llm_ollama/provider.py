@@ -6,9 +6,9 @@ import re
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
-import attrs
 from nr_llm.codecs.access import Auth, Key, access, address_of
-from nr_llm.providers import Endpoint, Model, TransportOptions
+from nr_llm.codecs.service import Service, with_changes
+from nr_llm.providers import Model
 from nr_llm.secrets import Secret
 
 from nr_llm_ollama.codec import OllamaCodec
@@ -23,7 +23,7 @@ CLOUD = ("ollama.com", "www.ollama.com")
 KEY = Key(variables=("NR_LLM_OLLAMA_API_KEY", "OLLAMA_API_KEY"), needed_at="ollama.com")
 
 
-class Ollama:
+class Ollama(Service[OllamaCodec]):
     """
     Models served by Ollama, on this machine, elsewhere, or in its cloud.
 
@@ -46,42 +46,15 @@ class Ollama:
         auth: Auth | None = None,
         **more: Any,
     ) -> None:
-        settings = attrs.evolve(settings or OllamaSettings(), **more)
-        if api_key is not None:
-            settings = attrs.evolve(settings, api_key=api_key if isinstance(api_key, Secret) else Secret(api_key))
-        self._name = name
+        settings = with_changes(settings or OllamaSettings(), api_key, more)
         address = address_of(server_at(settings.base_url or "127.0.0.1"), "/api/chat")
-        self._access = access(name, settings, address=address, key=settings.api_key, form=KEY, auth=auth)
-        self._codec = OllamaCodec(
-            provider=name, url=self._access.place.url, headers=self._access.headers, redact=self._access.redact
-        )
-
-    @property
-    def name(self) -> str:
-        """The provider's name."""
-        return self._name
-
-    @property
-    def endpoint(self) -> Endpoint:
-        """Where the data goes."""
-        return self._access.endpoint
-
-    @property
-    def codec(self) -> OllamaCodec:
-        """The wire format."""
-        return self._codec
-
-    @property
-    def transport(self) -> TransportOptions:
-        """How to connect."""
-        return self._access.transport
+        way = access(name, settings, address=address, key=settings.api_key, form=KEY, auth=auth)
+        codec = OllamaCodec(provider=name, url=way.place.url, headers=way.headers, redact=way.redact)
+        super().__init__(way, codec)
 
     def describe(self, model: str) -> Model:
         """Return what is known of `model`: which ones there are, and what they can, the server alone knows."""
-        return Model(provider=self._name, name=model, structured_output="alone")
-
-    def __repr__(self) -> str:
-        return f"Ollama({self._name!r}, {self._access.place.shown!r})"
+        return Model(provider=self.name, name=model, structured_output="alone")
 
 
 def server_at(host: str) -> str:

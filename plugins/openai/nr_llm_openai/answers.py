@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 
 import attrs
 from nr_llm.codecs.calls import CallParts, demand_calls, tool_calls
-from nr_llm.codecs.json import JSON, copy_object, valid_text
-from nr_llm.errors import InvalidValueError, MalformedReplyError, ServiceError
+from nr_llm.codecs.json import JSON, valid_text
+from nr_llm.codecs.reading import kept
+from nr_llm.errors import ServiceError
 from nr_llm.requests import CompletionRequest
 from nr_llm.responses import CompletionResponse
 
@@ -75,8 +76,5 @@ def answer(parts: Parts, request: CompletionRequest, provider: str) -> Completio
 
 def _kept(state: Mapping[str, JSON], provider: str, *, calls: bool) -> JSON:
     """Return what goes back with the message; without calls that is its content alone."""
-    kept = state if calls else {name: state[name] for name in state if name == "content"}
-    try:
-        return copy_object(kept, path="message") or None
-    except InvalidValueError as error:
-        raise MalformedReplyError(f"the reply cannot be kept for the next turn: {error}", provider=provider) from error
+    wanted = state if calls else {name: state[name] for name in state if name == "content"}
+    return kept(wanted, path="message", provider=provider) or None

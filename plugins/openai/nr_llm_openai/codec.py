@@ -7,9 +7,9 @@ from functools import partial
 from urllib.parse import quote
 
 import attrs
-from nr_llm.codecs.faults import error_for, error_in, fault_in
+from nr_llm.codecs.faults import error_for
 from nr_llm.codecs.json import JSON, encode_bytes
-from nr_llm.codecs.reading import document, malformed, text_of
+from nr_llm.codecs.reading import malformed, payload_of, text_of
 from nr_llm.errors import InvalidValueError, ProviderError
 from nr_llm.memo import Memo, Segment, encode_messages
 from nr_llm.messages import ChatMessage
@@ -23,10 +23,6 @@ from nr_llm_openai.decode import calls_of, reasoning_of, texts_of
 from nr_llm_openai.dialects import OPENAI, Dialect
 from nr_llm_openai.replay import Replay
 from nr_llm_openai.stream import ChatStream
-
-
-def _unchanged(text: str) -> str:
-    return text
 
 
 @attrs.frozen(kw_only=True, eq=False)
@@ -48,7 +44,7 @@ class ChatCodec:
     dialect: Dialect = OPENAI
     gap: str = ""
     headers: tuple[tuple[str, str], ...] = attrs.field(default=(), repr=False)
-    redact: Callable[[str], str] = attrs.field(default=_unchanged, repr=False)
+    redact: Callable[[str], str] = attrs.field(default=str, repr=False)
 
     def encode(self, request: CompletionRequest, memo: Memo | None = None) -> HttpRequest:
         """
@@ -118,19 +114,15 @@ class ChatCodec:
         return listing.page_of(reply, provider=self.provider, redact=self.redact)
 
     def _read(self, body: bytes, request: CompletionRequest) -> CompletionResponse:
-        payload = document(body, provider=self.provider, redact=self.redact)
-        text = body.decode("utf-8", "replace")
-        fault = fault_in(payload)
-        if fault is not None:
-            raise error_in(self.provider, fault, redact=self.redact, body=text)
+        payload = payload_of(body, provider=self.provider, redact=self.redact)
         choices = payload.get("choices") if isinstance(payload, dict) else None
         choice = choices[0] if isinstance(choices, list) and choices else None
         if not isinstance(payload, dict) or not isinstance(choice, dict):
-            raise malformed("holds no answer", text, provider=self.provider, redact=self.redact)
+            raise malformed("holds no answer", body, provider=self.provider, redact=self.redact)
         # A choice that a content filter emptied has a reason and no message.
         message = choice.get("message") or ({} if choice.get("finish_reason") else None)
         if not isinstance(message, dict):
-            raise malformed("holds no answer", text, provider=self.provider, redact=self.redact)
+            raise malformed("holds no answer", body, provider=self.provider, redact=self.redact)
         return answer(self._parts(payload, choice, message), request, self.provider)
 
     def _parts(self, payload: Mapping[str, JSON], choice: Mapping[str, JSON], message: Mapping[str, JSON]) -> Parts:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import string
 from collections.abc import Iterator, Mapping, Sequence
 
+from nr_llm.codecs.calls import check_choice
 from nr_llm.codecs.json import JSON, encode_bytes
 from nr_llm.codecs.names import WIRE_NAME, digest, wire_name
 from nr_llm.codecs.notes import say_left_out
@@ -81,10 +82,7 @@ def _tool_settings(request: CompletionRequest, dialect: Dialect, provider: str) 
     if options.tool_choice in ("auto", "none", "required"):
         settings["tool_choice"] = dialect.required if options.tool_choice == "required" else options.tool_choice
     elif options.tool_choice is not None:
-        if all(tool.name != options.tool_choice for tool in request.tools):
-            raise InvalidRequestError(
-                f"tool_choice names {options.tool_choice!r}, a tool that is not offered", provider=provider
-            )
+        check_choice(request, provider=provider)
         settings["tool_choice"] = {"type": "function", "function": {"name": options.tool_choice}}
     if options.parallel_tool_calls is not None:
         settings["parallel_tool_calls"] = options.parallel_tool_calls

@@ -38,7 +38,7 @@ def page_of(reply: HttpReply, *, provider: str, redact: Callable[[str], str]) ->
         raise error_in(provider, fault, redact=redact, body=text)
     listed = payload if isinstance(payload, list) else object_of(payload).get("data")
     if not isinstance(listed, list):
-        raise malformed("holds no models", text, provider=provider, redact=redact)
+        raise malformed("holds no models", reply.body, provider=provider, redact=redact)
     rows = [row for row in objects_of(listed) if filled(row.get("id"))]
     return ModelPage(
         tuple(

@@ -6,9 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from nr_llm.codecs.calls import CallParts, demand_calls, tool_calls
-from nr_llm.codecs.json import JSON, copy_json, valid_text
-from nr_llm.codecs.reading import count_of, filled, object_of, objects_of, text_of
-from nr_llm.errors import InvalidValueError, MalformedReplyError
+from nr_llm.codecs.json import JSON, valid_text
+from nr_llm.codecs.reading import count_of, filled, kept, object_of, objects_of, text_of
 from nr_llm.messages import ToolCall
 from nr_llm.requests import CompletionRequest
 from nr_llm.responses import CompletionResponse, FinishReason, Usage
@@ -110,9 +109,4 @@ def _kept(reply: Mapping[str, Any], items: Sequence[dict[str, Any]], provider: s
     state: dict[str, Any] = {} if plain else {"output": list(items)}
     if chained and filled(reply.get("id")):
         state["id"] = reply["id"]
-    if not state:
-        return None
-    try:
-        return copy_json(state, path="output")
-    except InvalidValueError as error:
-        raise MalformedReplyError(f"the reply cannot be kept for the next turn: {error}", provider=provider) from error
+    return kept(state, path="output", provider=provider) if state else None

@@ -6,9 +6,10 @@ from typing import Any
 from urllib.parse import urlencode, urlsplit, urlunsplit
 
 import attrs
-from nr_llm.codecs.access import Auth, Key, access, address_of, target
+from nr_llm.codecs.access import Access, Auth, Key, access, address_of, target
+from nr_llm.codecs.service import Service, with_changes
 from nr_llm.errors import ConfigurationError
-from nr_llm.providers import Endpoint, Model, TransportOptions
+from nr_llm.providers import Model
 from nr_llm.secrets import Secret
 
 from nr_llm_openai.codec import ChatCodec
@@ -21,7 +22,7 @@ SUFFIXES = {"chat": "/chat/completions", "responses": "/responses"}
 """What the forms append to a base URL."""
 
 
-class OpenAI:
+class OpenAI(Service[ChatCodec | ResponsesCodec]):
     """
     OpenAI, or any service or server that speaks its forms.
 
@@ -46,13 +47,10 @@ class OpenAI:
         auth: Auth | None = None,
         **more: Any,
     ) -> None:
-        settings = attrs.evolve(settings or OpenAISettings(), **more)
-        if api_key is not None:
-            settings = attrs.evolve(settings, api_key=api_key if isinstance(api_key, Secret) else Secret(api_key))
-        self._name = name
+        settings = with_changes(settings or OpenAISettings(), api_key, more)
         self._dialect = _chosen(dialect or settings.dialect, settings)
         address = _address(settings, self._dialect)
-        self._access = access(
+        way = access(
             name,
             settings,
             address=address,
@@ -61,47 +59,13 @@ class OpenAI:
             auth=auth,
             headers={"openai-organization": settings.organization, "openai-project": settings.project},
         )
-        self._codec = self._coded(settings)
-
-    def _coded(self, settings: OpenAISettings) -> ChatCodec | ResponsesCodec:
-        common: dict[str, Any] = {
-            "provider": self._name,
-            "url": self._access.place.url,
-            "dialect": self._dialect,
-            "headers": self._access.headers,
-            "redact": self._access.redact,
-        }
-        return (
-            ResponsesCodec(**common)
-            if settings.api == "responses"
-            else ChatCodec(**common, gap=settings.turn_after_results)
-        )
-
-    @property
-    def name(self) -> str:
-        """The provider's name."""
-        return self._name
-
-    @property
-    def endpoint(self) -> Endpoint:
-        """Where the data goes."""
-        return self._access.endpoint
-
-    @property
-    def codec(self) -> ChatCodec | ResponsesCodec:
-        """The wire format."""
-        return self._codec
-
-    @property
-    def transport(self) -> TransportOptions:
-        """How to connect."""
-        return self._access.transport
+        super().__init__(way, _coded(way, settings, self._dialect))
 
     def describe(self, model: str) -> Model:
         """Return what is known of `model`."""
         known = next((row for row in self._dialect.models if row.names.match(model)), Known(""))
         return Model(
-            provider=self._name,
+            provider=self.name,
             name=model,
             context=known.context,
             max_output=known.max_output,
@@ -117,7 +81,22 @@ class OpenAI:
         return tuple(kind for kind in read if not kind.startswith(UNSAID))
 
     def __repr__(self) -> str:
-        return f"OpenAI({self._name!r}, {self._access.place.shown!r}, dialect={self._dialect.name!r})"
+        return f"OpenAI({self.name!r}, {self._access.place.shown!r}, dialect={self._dialect.name!r})"
+
+
+def _coded(way: Access, settings: OpenAISettings, dialect: Dialect) -> ChatCodec | ResponsesCodec:
+    common: dict[str, Any] = {
+        "provider": way.provider,
+        "url": way.place.url,
+        "dialect": dialect,
+        "headers": way.headers,
+        "redact": way.redact,
+    }
+    return (
+        ResponsesCodec(**common)
+        if settings.api == "responses"
+        else ChatCodec(**common, gap=settings.turn_after_results)
+    )
 
 
 def _chosen(given: Dialect | str | None, settings: OpenAISettings) -> Dialect:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from nr_llm.codecs.calls import check_choice
 from nr_llm.codecs.json import JSON, encode_bytes
 from nr_llm.codecs.names import wire_name
 from nr_llm.codecs.notes import say_left_out
-from nr_llm.errors import InvalidRequestError
 from nr_llm.options import Options
 from nr_llm.requests import CompletionRequest
 from nr_llm.specs import ToolSpec
@@ -90,8 +90,7 @@ def _tool_settings(request: CompletionRequest, provider: str) -> dict[str, JSON]
     if wanted in ("auto", "none", "required"):
         settings["tool_choice"] = wanted
     elif wanted is not None:
-        if all(tool.name != wanted for tool in request.tools):
-            raise InvalidRequestError(f"tool_choice names {wanted!r}, a tool that is not offered", provider=provider)
+        check_choice(request, provider=provider)
         settings["tool_choice"] = {"type": "function", "name": wire_name(wanted)}
     if options.parallel_tool_calls is not None:
         settings["parallel_tool_calls"] = options.parallel_tool_calls

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import Any
 
 import attrs
-from nr_llm.codecs.faults import error_for, error_in, fault_in
+from nr_llm.codecs.faults import error_for
 from nr_llm.codecs.json import encode_bytes
-from nr_llm.codecs.reading import document, filled, malformed, object_of
+from nr_llm.codecs.reading import filled, malformed, object_of, payload_of
 from nr_llm.errors import InvalidValueError, ProviderError
 from nr_llm.memo import Memo, Segment, encode_messages
 from nr_llm.messages import ChatMessage
@@ -22,10 +21,6 @@ from nr_llm_openai.dialects import OPENAI, Dialect
 from nr_llm_openai.options import OpenAIOptions
 from nr_llm_openai.output import answer
 from nr_llm_openai.response_stream import ResponseStream, failure
-
-
-def _unchanged(text: str) -> str:
-    return text
 
 
 @attrs.frozen(kw_only=True, eq=False)
@@ -45,7 +40,7 @@ class ResponsesCodec:
     url: str = "https://api.openai.com/v1/responses"
     dialect: Dialect = OPENAI
     headers: tuple[tuple[str, str], ...] = attrs.field(default=(), repr=False)
-    redact: Callable[[str], str] = attrs.field(default=_unchanged, repr=False)
+    redact: Callable[[str], str] = attrs.field(default=str, repr=False)
 
     def encode(self, request: CompletionRequest, memo: Memo | None = None) -> HttpRequest:
         """
@@ -128,13 +123,9 @@ class ResponsesCodec:
         return None
 
     def _read(self, body: bytes, request: CompletionRequest) -> CompletionResponse:
-        payload = document(body, provider=self.provider, redact=self.redact)
-        text = body.decode("utf-8", "replace")
-        if (fault := fault_in(payload)) is not None:
-            raise error_in(self.provider, fault, redact=self.redact, body=text)
-        reply: Mapping[str, Any] = object_of(payload)
+        reply = object_of(payload_of(body, provider=self.provider, redact=self.redact))
         if reply.get("status") in ("failed", "cancelled"):
-            raise failure(reply, self.provider, self.redact, body=text)
+            raise failure(reply, self.provider, self.redact, body=body.decode("utf-8", "replace"))
         if not isinstance(reply.get("output"), list):
-            raise malformed("holds no answer", text, provider=self.provider, redact=self.redact)
+            raise malformed("holds no answer", body, provider=self.provider, redact=self.redact)
         return answer(reply, request, self.provider, chained=request.options.of(OpenAIOptions).chained)

@@ -6,10 +6,10 @@ import logging
 from typing import Any
 
 import pytest
-from nr_llm.codecs.calls import UNNAMED, CallParts, demand_calls, tool_calls
+from nr_llm.codecs.calls import UNNAMED, CallParts, check_choice, demand_calls, tool_calls
 from nr_llm.codecs.names import own_name, wire_name
 from nr_llm.codecs.notes import say_left_out
-from nr_llm.errors import MissingToolCallError
+from nr_llm.errors import InvalidRequestError, MissingToolCallError
 from nr_llm.messages import ChatMessage, ToolCall
 from nr_llm.options import Options
 from nr_llm.requests import CompletionRequest
@@ -105,3 +105,15 @@ def test_what_is_left_out_is_said_once(caplog: pytest.LogCaptureFixture) -> None
             say_left_out("p-once", "m", "seed")
 
     assert [record.message for record in caplog.records] == ["p-once: model m takes no seed; it is left out."]
+
+
+@pytest.mark.parametrize("choice", [None, "auto", "none", "required", "add"])
+def test_a_choice_on_offer_is_fine(choice: str | None) -> None:
+    """As is any that names no tool."""
+    check_choice(asked(tools=(ADD,), tool_choice=choice), provider="p")
+
+
+def test_a_choice_of_another_tool_is_refused() -> None:
+    """Before anything is sent."""
+    with pytest.raises(InvalidRequestError, match="p: tool_choice names 'sub', a tool that is not offered"):
+        check_choice(asked(tools=(ADD,), tool_choice="sub"), provider="p")

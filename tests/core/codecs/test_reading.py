@@ -6,8 +6,18 @@ from typing import Any
 
 import pytest
 from nr_llm.codecs import json as codec_json
-from nr_llm.codecs.reading import count_of, document, filled, malformed, object_of, objects_of, text_of
-from nr_llm.errors import MalformedReplyError
+from nr_llm.codecs.reading import (
+    count_of,
+    document,
+    filled,
+    kept,
+    malformed,
+    object_of,
+    objects_of,
+    payload_of,
+    text_of,
+)
+from nr_llm.errors import MalformedReplyError, RateLimitError
 
 ODD: list[Any] = [None, 5, True, [], {}, "", "x", 1.5, [{}, 1]]
 
@@ -44,7 +54,25 @@ def test_what_is_no_document_is_told(body: bytes, words: str) -> None:
 
 def test_a_malformed_reply_is_masked() -> None:
     """In text and body."""
-    error = malformed("holds no answer", "key k1", provider="p", redact=lambda text: text.replace("k1", "*"))
+    error = malformed("holds no answer", b"key k1", provider="p", redact=lambda text: text.replace("k1", "*"))
 
     assert str(error) == "p: the reply holds no answer: 'key *'"
     assert error.body == "key *"
+
+
+def test_a_reply_that_reports_a_failure_is_no_payload() -> None:
+    """Whatever its status said; others are."""
+    assert payload_of(b'{"a": 1}', provider="p", redact=str) == {"a": 1}
+    with pytest.raises(RateLimitError, match="p: slow down"):
+        payload_of(b'{"error": {"message": "slow down", "type": "rate_limit"}}', provider="p", redact=str)
+
+
+def test_what_goes_back_is_copied_or_told() -> None:
+    """What no store can keep is no answer either."""
+    given = {"blocks": [{"a": 1}]}
+    copied = kept(given, path="content", provider="p")
+
+    assert copied == given
+    assert copied is not given
+    with pytest.raises(MalformedReplyError, match=r"cannot be kept for the next turn: content\.blocks"):
+        kept({"blocks": float("nan")}, path="content", provider="p")

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import attrs
-from nr_llm.codecs.access import Access, Key, ServiceSettings, access, address_of
+from nr_llm.codecs.access import Key, ServiceSettings, access, address_of
+from nr_llm.codecs.service import Service
 from nr_llm.hookspecs import hookimpl
-from nr_llm.providers import Endpoint, Model, Provider, TransportOptions
+from nr_llm.providers import Model, Provider
 from nr_llm.secrets import Secret
 from nr_llm.settings import setting
 
@@ -30,25 +31,14 @@ class ParrotSettings(ServiceSettings):
     api_key: Secret | None = setting(env=("PARROT_API_KEY",), default=None)
 
 
-class Parrot:
+class Parrot(Service[ParrotCodec]):
     """The service: its address and key, and the codec."""
 
     def __init__(self, name: str = "parrot", *, settings: ParrotSettings | None = None) -> None:
         settings = settings or ParrotSettings()
         address = address_of(settings.base_url or "https://api.parrot.example", "/v1/talk")
-        self._access: Access = access(name, settings, address=address, key=settings.api_key, form=KEY)
-        self.name = name
-        self.codec = ParrotCodec(provider=name, url=self._access.place.url, redact=self._access.redact)
-
-    @property
-    def endpoint(self) -> Endpoint:
-        """Where the data goes."""
-        return self._access.endpoint
-
-    @property
-    def transport(self) -> TransportOptions:
-        """How to connect."""
-        return self._access.transport
+        way = access(name, settings, address=address, key=settings.api_key, form=KEY)
+        super().__init__(way, ParrotCodec(provider=name, url=way.place.url, redact=way.redact))
 
     def describe(self, model: str) -> Model:
         """Return what is known of `model`."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import attrs
-from nr_llm.codecs.calls import demand_calls, tool_calls
+from nr_llm.codecs.calls import check_choice, demand_calls, tool_calls
 from nr_llm.codecs.faults import Fault, error_for, error_in
 from nr_llm.codecs.json import JSON, encode_bytes
 from nr_llm.codecs.reading import count_of, document, filled, malformed, object_of, objects_of, text_of
@@ -39,8 +39,7 @@ class ParrotCodec:
         head: dict[str, JSON] = {"model": request.model, "stream": request.stream}
         if options.max_tokens is not None:
             head["most"] = options.max_tokens
-        if options.tool_choice not in (None, "auto", "none", "required", *(tool.name for tool in request.tools)):
-            raise InvalidRequestError("tool_choice names a tool that is not offered", provider=self.provider)
+        check_choice(request, provider=self.provider)
         if options.tool_choice is not None:
             head["must"] = options.tool_choice
         if request.tools:
@@ -73,7 +72,7 @@ class ParrotCodec:
         """Read the body of a whole reply; a stream ends here too where a server sent none."""
         payload = object_of(document(body, provider=self.provider, redact=self.redact))
         if not isinstance(payload.get("why"), str):
-            raise malformed("holds no answer", body.decode(), provider=self.provider, redact=self.redact)
+            raise malformed("holds no answer", body, provider=self.provider, redact=self.redact)
         return self.answer(payload, request, text=text_of(payload.get("say")), calls=objects_of(payload.get("do")))
 
     def answer(

@@ -16,10 +16,11 @@ from nr_llm.codecs.frames import FrameStream
 from nr_llm.codecs.json import JSON, encode, encode_bytes
 from nr_llm.codecs.reading import count_of, filled, malformed, object_of, objects_of, payload_of, text_of
 from nr_llm.codecs.sse import Event
+from nr_llm.codecs.turns import spans
 from nr_llm.errors import InvalidRequestError, ProviderError
 from nr_llm.events import Delta, ReasoningDelta, TextDelta, ToolCallDelta
 from nr_llm.memo import Memo, Segment, encode_messages
-from nr_llm.messages import ChatMessage, Role
+from nr_llm.messages import ChatMessage
 from nr_llm.providers import Endpoint, HttpReply, HttpRequest, Model, ModelPage, TransportOptions
 from nr_llm.requests import CompletionRequest
 from nr_llm.responses import CompletionResponse, FinishReason, Usage
@@ -58,14 +59,8 @@ class BabbleCodec:
 
     def segments(self, messages: Sequence[ChatMessage], start: int) -> Iterator[Segment]:
         """Yield one piece for each message, but one for neighbouring results."""
-        i = start
-        while i < len(messages):
-            end = i + 1
-            while messages[i].role is Role.TOOL and end < len(messages) and messages[end].role is Role.TOOL:
-                end += 1
-            closed = messages[i].role is not Role.TOOL or end < len(messages)
+        for i, end, closed in spans(messages, start):
             yield Segment(end, b",".join(encode_bytes(said(message)) for message in messages[i:end]), closed=closed)
-            i = end
 
     def decode(self, reply: HttpReply, request: CompletionRequest) -> CompletionResponse:
         """Read a whole reply."""

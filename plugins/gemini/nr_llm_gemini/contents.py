@@ -6,10 +6,12 @@ import base64
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from itertools import islice
 
 from nr_llm.codecs.json import JSON, decode, encode_bytes
 from nr_llm.codecs.names import wire_name
 from nr_llm.codecs.reading import filled, object_of
+from nr_llm.codecs.turns import spans
 from nr_llm.conversation import check_pairs
 from nr_llm.errors import MalformedJsonError
 from nr_llm.memo import Segment
@@ -50,21 +52,17 @@ def segments(messages: Sequence[ChatMessage], start: int, *, provider: str, mode
         InvalidValueError: Calls and results do not match.
     """
     check_pairs(messages, start=start)
-    i = start
-    while i < len(messages):
-        message, end = messages[i], i + 1
-        while message.role is Role.TOOL and end < len(messages) and messages[end].role is Role.TOOL:
-            end += 1
+    for i, end, closed in spans(messages, start):
+        message = messages[i]
         content: Part | None = None
         if message.role is Role.TOOL:
             content = {"role": "user", "parts": list[JSON](_results(messages[i - 1], messages[i:end], provider))}
         elif message.role is not Role.SYSTEM:
             content = _content(message, provider=provider, model=model)
         data = b"" if content is None else encode_bytes(content)
-        if data and message.role is Role.ASSISTANT and not any(map(_speaks, messages[:i])):
+        if data and message.role is Role.ASSISTANT and not any(map(_speaks, islice(messages, i))):
             data = OPENING + b"," + data
-        yield Segment(end, data, closed=message.role is not Role.TOOL or end < len(messages))
-        i = end
+        yield Segment(end, data, closed=closed)
 
 
 def _speaks(message: ChatMessage) -> bool:

@@ -10,6 +10,7 @@ from nr_llm.codecs.calls import check_choice
 from nr_llm.codecs.json import JSON, encode, encode_bytes
 from nr_llm.codecs.names import wire_name
 from nr_llm.codecs.notes import say_left_out
+from nr_llm.codecs.turns import spans
 from nr_llm.conversation import check_pairs
 from nr_llm.errors import InvalidRequestError
 from nr_llm.memo import Segment
@@ -130,18 +131,12 @@ def segments(messages: Sequence[ChatMessage], start: int, *, provider: str) -> I
         InvalidRequestError: An attachment has no form here.
     """
     check_pairs(messages, start=start)
-    i = start
-    while i < len(messages):
-        message, end = messages[i], i + 1
-        while message.role is Role.TOOL and end < len(messages) and messages[end].role is Role.TOOL:
-            end += 1
-        if message.role is Role.TOOL:
-            made = list(_results(messages[i - 1], messages[i:end]))
+    for i, end, closed in spans(messages, start):
+        if messages[i].role is Role.TOOL:
+            made = _results(messages[i - 1], messages[i:end])
         else:
-            made = list(_message(message, provider))
-        closed = message.role is not Role.TOOL or end < len(messages)
+            made = _message(messages[i], provider)
         yield Segment(end, b",".join(map(encode_bytes, made)), closed=closed)
-        i = end
 
 
 def _message(message: ChatMessage, provider: str) -> Iterator[dict[str, JSON]]:

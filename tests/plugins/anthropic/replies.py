@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from nr_llm.codecs.json import valid_text
-from nr_llm.events import Delta, ReasoningDelta, TextDelta
+from nr_llm.events import Delta
 from nr_llm.messages import ChatMessage, ToolCall
 from nr_llm.options import Options
 from nr_llm.providers import HttpReply
@@ -14,6 +13,8 @@ from nr_llm.requests import CompletionRequest
 from nr_llm.responses import CompletionResponse
 from nr_llm.specs import ToolSpec
 from nr_llm_anthropic import AnthropicOptions, MessagesCodec
+
+from tests.plugins.told import fed
 
 CODEC = MessagesCodec(provider="test", url="http://host/v1/messages")
 ADD = ToolSpec("add", "Add.", {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]})
@@ -115,21 +116,4 @@ def streamed(*data: bytes, request: CompletionRequest | None = None) -> Completi
 
 def streamed_with(*data: bytes, request: CompletionRequest | None = None) -> tuple[list[Delta], CompletionResponse]:
     """Return the deltas and the answer a stream gives."""
-    decoder = CODEC.decoder(request or asked())
-    deltas = [delta for part in data for delta in decoder.feed(part)]
-    return deltas, decoder.finish()
-
-
-def text_of(deltas: list[Delta]) -> str:
-    """Return the joined text of deltas."""
-    return valid_text("".join(delta.text for delta in deltas if isinstance(delta, TextDelta)))
-
-
-def reasoning_of(deltas: list[Delta]) -> str:
-    """Return the joined reasoning of deltas."""
-    return valid_text("".join(delta.text for delta in deltas if isinstance(delta, ReasoningDelta)))
-
-
-def calls_of(answer: CompletionResponse) -> list[tuple[str, str, dict[str, Any], str | None]]:
-    """Return the calls of an answer as plain values."""
-    return [(call.id, call.name, dict(call.arguments), call.malformed) for call in answer.tool_calls or ()]
+    return fed(CODEC, request or asked(), data)

@@ -9,7 +9,8 @@ from nr_llm.errors import MalformedReplyError, MissingToolCallError, ServiceErro
 from nr_llm.messages import ChatMessage
 from nr_llm.responses import FinishReason, Usage
 
-from tests.plugins.anthropic.replies import ADD, SIGNED, asked, called, calls_of, payload, read, text, turns_of, use
+from tests.plugins.anthropic.replies import ADD, SIGNED, asked, called, payload, read, text, turns_of, use
+from tests.plugins.told import calls_of
 
 
 def test_an_answer_says_who_gave_it() -> None:

@@ -28,13 +28,12 @@ from tests.plugins.anthropic.replies import (
     end,
     payload,
     read,
-    reasoning_of,
     streamed_with,
     text,
-    text_of,
     use,
 )
 from tests.plugins.openai.values import conversations, requests
+from tests.plugins.told import reasoning_of, text_of
 
 TEXTS = st.text(st.characters(codec=None), max_size=12)
 SEARCH = {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {}}

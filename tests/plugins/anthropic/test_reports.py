@@ -25,7 +25,6 @@ from tests.plugins.anthropic.replies import (
     block,
     body_of,
     called,
-    calls_of,
     end,
     event,
     payload,
@@ -37,6 +36,7 @@ from tests.plugins.anthropic.replies import (
     use,
     written,
 )
+from tests.plugins.told import calls_of
 
 USER = ChatMessage.user("Hello")
 RESULT = ChatMessage.tool_result("toolu_1", "2")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from typing import Any
 
@@ -18,6 +17,7 @@ from nr_llm.tools import tool
 from nr_llm_anthropic import Anthropic
 
 from tests.plugins.anthropic.replies import SIGNED, START, block, end, event, payload, said, text, use, written
+from tests.plugins.running import ran, watched
 
 LIMITS = Limits()
 KEY = "sk-ant-test-0123456789"
@@ -67,27 +67,12 @@ def runtime_for(service: Service, **settings: Any) -> Runtime:
 
 def run(service: Service, *, colour: str, limits: Limits = LIMITS, **settings: Any) -> RunResult:
     """Run a prompt to its end."""
-    with runtime_for(service, **settings) as runtime:
-        if colour == "sync":
-            outcome = runtime.run("2*1?", limits=limits)
-        else:
-            outcome = asyncio.run(runtime.arun("2*1?", limits=limits))
-    assert isinstance(outcome, RunResult)
-    return outcome
+    return ran(runtime_for(service, **settings), colour=colour, limits=limits)
 
 
 def events(service: Service, *, colour: str) -> list[Any]:
     """Stream a prompt to its end."""
-    with runtime_for(service) as runtime:
-        if colour == "sync":
-            with runtime.stream("2*1?") as stream:
-                return list(stream)
-
-        async def drain() -> list[Any]:
-            async with runtime.astream("2*1?") as stream:
-                return [event async for event in stream]
-
-        return asyncio.run(drain())
+    return watched(runtime_for(service), colour=colour)
 
 
 @pytest.fixture(params=["sync", "async"])

@@ -24,21 +24,19 @@ from tests.plugins.anthropic.replies import (
     START,
     asked,
     block,
-    calls_of,
     end,
     event,
     payload,
     read,
-    reasoning_of,
     said,
     streamed,
     streamed_with,
     text,
-    text_of,
     turns_of,
     use,
     written,
 )
+from tests.plugins.told import calls_of, reasoning_of, text_of
 
 PING = event("ping")
 THOUGHT = block(

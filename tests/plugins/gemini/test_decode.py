@@ -21,20 +21,8 @@ from nr_llm.providers import HttpReply
 from nr_llm.responses import FinishReason
 from nr_llm.specs import ToolSpec
 
-from tests.plugins.gemini.replies import (
-    ADD,
-    CODEC,
-    asked,
-    call,
-    calls_of,
-    chunks,
-    event,
-    payload,
-    read,
-    reasoning_of,
-    streamed,
-    text_of,
-)
+from tests.plugins.gemini.replies import ADD, CODEC, asked, call, chunks, event, payload, read, streamed
+from tests.plugins.told import calls_of, reasoning_of, text_of
 
 
 class TestWhole:

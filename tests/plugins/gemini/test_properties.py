@@ -19,7 +19,8 @@ from nr_llm.responses import CompletionResponse
 from nr_llm.specs import ToolSpec
 
 from tests.corpus.oracle import checker
-from tests.plugins.gemini.replies import CODEC, asked, call, calls_of, chunks, payload, read, streamed, text_of
+from tests.plugins.gemini.replies import CODEC, asked, call, chunks, payload, read, streamed
+from tests.plugins.told import calls_of, text_of
 
 TEXTS = st.text(st.characters(codec=None), max_size=12)
 FILLED = TEXTS.filter(lambda text: text.strip() != "")

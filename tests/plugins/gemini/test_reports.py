@@ -24,15 +24,14 @@ from tests.plugins.gemini.replies import (
     asked,
     body_of,
     call,
-    calls_of,
     chunks,
     contents_of,
     event,
     payload,
     read,
     streamed,
-    text_of,
 )
+from tests.plugins.told import calls_of, text_of
 
 HELLO = ChatMessage.user("Hello")
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from typing import Any
 
@@ -17,6 +16,7 @@ from nr_llm.tools import tool
 from nr_llm_gemini import Gemini
 
 from tests.plugins.gemini.replies import call, chunks, event, payload
+from tests.plugins.running import ran, watched
 
 KEY = "AIza-test-0123456789"
 CALL = payload(call("double", {"a": 1}, "c2ln", id="fc1"))
@@ -64,24 +64,12 @@ def runtime_for(service: Service, **settings: Any) -> Runtime:
 
 def run(service: Service, *, colour: str, **settings: Any) -> RunResult:
     """Run a prompt to its end."""
-    with runtime_for(service, **settings) as runtime:
-        outcome = runtime.run("2*1?") if colour == "sync" else asyncio.run(runtime.arun("2*1?"))
-    assert isinstance(outcome, RunResult)
-    return outcome
+    return ran(runtime_for(service, **settings), colour=colour)
 
 
 def events(service: Service, *, colour: str) -> list[Any]:
     """Stream a prompt to its end."""
-    with runtime_for(service) as runtime:
-        if colour == "sync":
-            with runtime.stream("2*1?") as stream:
-                return list(stream)
-
-        async def drain() -> list[Any]:
-            async with runtime.astream("2*1?") as stream:
-                return [event async for event in stream]
-
-        return asyncio.run(drain())
+    return watched(runtime_for(service), colour=colour)
 
 
 @pytest.fixture(params=["sync", "async"])

@@ -9,7 +9,8 @@ from nr_llm.errors import MalformedReplyError, MissingToolCallError, ServiceErro
 from nr_llm.messages import ChatMessage
 from nr_llm.responses import FinishReason, Usage
 
-from tests.plugins.ollama.replies import ADD, asked, call, called, calls_of, payload, read
+from tests.plugins.ollama.replies import ADD, asked, call, called, payload, read
+from tests.plugins.told import calls_of
 
 
 def test_an_answer_says_who_gave_it() -> None:

@@ -17,8 +17,9 @@ from nr_llm.requests import CompletionRequest
 from nr_llm.responses import CompletionResponse
 
 from tests.corpus.oracle import checker
-from tests.plugins.ollama.replies import CODEC, asked, call, end, line, payload, read, streamed_with, text_of
+from tests.plugins.ollama.replies import CODEC, asked, call, end, line, payload, read, streamed_with
 from tests.plugins.openai.values import conversations, requests
+from tests.plugins.told import text_of
 
 TEXTS = st.text(st.characters(codec=None), max_size=12)
 

@@ -13,20 +13,8 @@ from nr_llm.errors import ServiceError, StreamInterruptedError
 from nr_llm.messages import ChatMessage, ToolCall
 from nr_llm.specs import ToolSpec
 
-from tests.plugins.ollama.replies import (
-    CODEC,
-    asked,
-    body_of,
-    call,
-    called,
-    calls_of,
-    end,
-    line,
-    payload,
-    read,
-    sent,
-    streamed,
-)
+from tests.plugins.ollama.replies import CODEC, asked, body_of, call, called, end, line, payload, read, sent, streamed
+from tests.plugins.told import calls_of
 
 USER = ChatMessage.user("Hello")
 

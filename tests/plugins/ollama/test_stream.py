@@ -10,18 +10,8 @@ from nr_llm.errors import MalformedReplyError, ProviderError, RateLimitError, Se
 from nr_llm.events import ToolCallDelta
 from nr_llm.responses import FinishReason, Usage
 
-from tests.plugins.ollama.replies import (
-    call,
-    calls_of,
-    end,
-    line,
-    payload,
-    read,
-    reasoning_of,
-    streamed,
-    streamed_with,
-    text_of,
-)
+from tests.plugins.ollama.replies import call, end, line, payload, read, streamed, streamed_with
+from tests.plugins.told import calls_of, reasoning_of, text_of
 
 
 def test_a_stream_gives_what_the_whole_reply_gives() -> None:

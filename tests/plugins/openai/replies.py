@@ -6,8 +6,7 @@ import json
 from typing import Any
 
 import attrs
-from nr_llm.codecs.json import valid_text
-from nr_llm.events import Delta, ReasoningDelta, TextDelta
+from nr_llm.events import Delta
 from nr_llm.messages import ChatMessage
 from nr_llm.options import Options
 from nr_llm.providers import HttpReply
@@ -15,6 +14,8 @@ from nr_llm.requests import CompletionRequest
 from nr_llm.responses import CompletionResponse
 from nr_llm.specs import ToolSpec
 from nr_llm_openai import COMPATIBLE, ChatCodec, Dialect
+
+from tests.plugins.told import fed
 
 CODEC = ChatCodec(provider="test", url="http://host/v1/chat/completions", dialect=COMPATIBLE)
 ADD = ToolSpec("add", "Add.", {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]})
@@ -93,21 +94,4 @@ def streamed(*data: bytes, request: CompletionRequest | None = None) -> Completi
 
 def streamed_with(*data: bytes, request: CompletionRequest | None = None) -> tuple[list[Delta], CompletionResponse]:
     """Return the deltas and the answer a stream gives."""
-    decoder = CODEC.decoder(request or asked())
-    deltas = [delta for part in data for delta in decoder.feed(part)]
-    return deltas, decoder.finish()
-
-
-def text_of(deltas: list[Delta]) -> str:
-    """Return the joined text of deltas."""
-    return valid_text("".join(delta.text for delta in deltas if isinstance(delta, TextDelta)))
-
-
-def reasoning_of(deltas: list[Delta]) -> str:
-    """Return the joined reasoning of deltas."""
-    return valid_text("".join(delta.text for delta in deltas if isinstance(delta, ReasoningDelta)))
-
-
-def calls_of(answer: CompletionResponse) -> list[tuple[str, str, dict[str, Any], str | None]]:
-    """Return the calls of an answer as plain values."""
-    return [(call.id, call.name, dict(call.arguments), call.malformed) for call in answer.tool_calls or ()]
+    return fed(CODEC, request or asked(), data)

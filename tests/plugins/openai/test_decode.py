@@ -17,17 +17,15 @@ from tests.plugins.openai.replies import (
     DONE,
     asked,
     call,
-    calls_of,
     chunk,
     piece,
     pieces,
     read,
-    reasoning_of,
     streamed,
     streamed_with,
-    text_of,
     whole,
 )
+from tests.plugins.told import calls_of, reasoning_of, text_of
 
 
 class TestContent:

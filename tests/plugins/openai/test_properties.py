@@ -18,8 +18,9 @@ from nr_llm_openai import COMPATIBLE, DIALECTS, OPENAI, ChatCodec, ResponsesCode
 from nr_llm_openai.encode import wire_id
 
 from tests.corpus.oracle import checker
-from tests.plugins.openai.replies import CODEC, asked, calls_of, chunk, event, pieces, streamed_with, text_of, whole
+from tests.plugins.openai.replies import CODEC, asked, chunk, event, pieces, streamed_with, whole
 from tests.plugins.openai.values import conversations, requests
+from tests.plugins.told import calls_of, text_of
 
 TEXTS = st.text(st.characters(codec=None), max_size=12)
 

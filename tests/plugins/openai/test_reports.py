@@ -34,18 +34,16 @@ from tests.plugins.openai.replies import (
     asked,
     body_of,
     call,
-    calls_of,
     chunk,
     event,
     piece,
     pieces,
     read,
-    reasoning_of,
     streamed,
     streamed_with,
-    text_of,
     whole,
 )
+from tests.plugins.told import calls_of, reasoning_of, text_of
 
 
 def report(*numbers: int) -> str:

@@ -19,7 +19,8 @@ from nr_llm.responses import FinishReason
 from nr_llm_openai import OpenAIOptions
 
 from tests.plugins.openai.outputs import CODEC, called, payload, read, refused, said, thought
-from tests.plugins.openai.replies import ADD, asked, calls_of
+from tests.plugins.openai.replies import ADD, asked
+from tests.plugins.told import calls_of
 
 
 def test_all_parts_of_an_answer() -> None:

@@ -10,8 +10,9 @@ from nr_llm.messages import ChatMessage
 from nr_llm.responses import FinishReason
 
 from tests.plugins.openai.outputs import called, completed, happened, payload, read, said, sent, streamed, thought
-from tests.plugins.openai.replies import calls_of, event
+from tests.plugins.openai.replies import event
 from tests.plugins.openai.test_reports import report
+from tests.plugins.told import calls_of
 
 RESULT = ChatMessage.tool_result("call_1", "1")
 

@@ -10,7 +10,8 @@ from nr_llm.events import ReasoningDelta, TextDelta, ToolCallDelta
 from nr_llm.responses import FinishReason
 
 from tests.plugins.openai.outputs import called, completed, happened, payload, read, refused, said, streamed, thought
-from tests.plugins.openai.replies import calls_of, event, reasoning_of, text_of
+from tests.plugins.openai.replies import event
+from tests.plugins.told import calls_of, reasoning_of, text_of
 
 OPENED = called("", status="in_progress")
 

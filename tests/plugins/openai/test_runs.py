@@ -27,6 +27,7 @@ from nr_llm.tools import tool
 from nr_llm_openai import OpenAI
 
 from tests.plugins.openai.replies import DONE, call, chunk, piece, pieces, whole
+from tests.plugins.running import ran, watched
 
 KEY = "sk-test-0123456789"
 CALL = whole({"content": None, "tool_calls": [call('{"a": 1}', name="double")]}, "tool_calls")
@@ -74,24 +75,12 @@ def runtime_for(service: Service, **settings: Any) -> Runtime:
 
 def run(service: Service, *, colour: str, **settings: Any) -> RunResult:
     """Run a prompt to its end."""
-    with runtime_for(service) as runtime:
-        outcome = runtime.run("2*1?", **settings) if colour == "sync" else asyncio.run(runtime.arun("2*1?", **settings))
-    assert isinstance(outcome, RunResult)
-    return outcome
+    return ran(runtime_for(service), colour=colour, **settings)
 
 
 def events(service: Service, *, colour: str, **settings: Any) -> list[Any]:
     """Stream a prompt to its end."""
-    with runtime_for(service) as runtime:
-        if colour == "sync":
-            with runtime.stream("2*1?", **settings) as stream:
-                return list(stream)
-
-        async def drain() -> list[Any]:
-            async with runtime.astream("2*1?", **settings) as stream:
-                return [event async for event in stream]
-
-        return asyncio.run(drain())
+    return watched(runtime_for(service), colour=colour, **settings)
 
 
 @pytest.fixture(params=["sync", "async"])

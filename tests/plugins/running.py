@@ -14,10 +14,7 @@ PROMPT = "2*1?"
 def ran(runtime: Runtime, *, colour: str, **settings: Any) -> RunResult:
     """Return the result of a run, and close the Runtime."""
     with runtime:
-        if colour == "sync":
-            outcome = runtime.run(PROMPT, **settings)
-        else:
-            outcome = asyncio.run(runtime.arun(PROMPT, **settings))
+        outcome = runtime.run(PROMPT, **settings) if colour == "sync" else asyncio.run(runtime.arun(PROMPT, **settings))
     assert isinstance(outcome, RunResult)
     return outcome
 

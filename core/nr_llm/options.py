@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
+from functools import cache
 from typing import Any, ClassVar, TypeVar
 
 import attrs
@@ -168,6 +169,8 @@ class Options:
             InvalidValueError: One is unknown or out of its range.
         """
         given: Mapping[str, Any] = self.provider_options.get(kind.namespace, {})
+        if not given:
+            return _defaults(kind)
         names = [field.name for field in attrs.fields(kind)]
         path = f"provider_options.{kind.namespace}"
         for name in given:
@@ -179,3 +182,9 @@ class Options:
             return kind(**given)
         except InvalidValueError as error:
             raise InvalidValueError(error.rule, path=f"{path}.{error.path}") from None
+
+
+@cache
+def _defaults(kind: type[Own]) -> Own:
+    """Return a provider's own defaults, made once: every request of its codec asks for them."""
+    return kind()

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from functools import cache
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, TypeVar, cast
 
 import attrs
 
@@ -170,7 +170,7 @@ class Options:
         """
         given: Mapping[str, Any] = self.provider_options.get(kind.namespace, {})
         if not given:
-            return _defaults(kind)
+            return cast(Own, _defaults(kind))  # type: ignore[arg-type]  # a class has a hash, whatever its values have
         names = [field.name for field in attrs.fields(kind)]
         path = f"provider_options.{kind.namespace}"
         for name in given:
@@ -185,6 +185,6 @@ class Options:
 
 
 @cache
-def _defaults(kind: type[Own]) -> Own:
+def _defaults(kind: type[ProviderOptions]) -> ProviderOptions:
     """Return a provider's own defaults, made once: every request of its codec asks for them."""
     return kind()

@@ -6,6 +6,10 @@ import signal
 
 from hypothesis import HealthCheck, settings
 
+from tests.postgres import postgres_server
+
+__all__ = ["postgres_server"]
+
 settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("untimed")
 

@@ -721,7 +721,7 @@ class TestStatuses:
         "status",
         [
             pytest.param(529, id=report(231, 235, 236)),
-            *(pytest.param(s, id=f"{report(232)}-{s}") for s in range(520, 529)),
+            *(pytest.param(s, id=f"{s}-{report(232)}") for s in range(520, 529)),
         ],
     )
     def test_an_overloaded_service_is_asked_again(self, status: int) -> None:

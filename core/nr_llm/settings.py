@@ -6,7 +6,7 @@ import inspect
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, Final, Generic, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any, Final, Generic, TypeAlias, TypeVar, get_args, get_origin, get_type_hints
 
 import attrs
 
@@ -24,10 +24,13 @@ _REDIRECTING = re.compile(r"url|uri|host|endpoint|proxy|header|command|certifica
 
 T = TypeVar("T")
 
+Variables: TypeAlias = Callable[[Mapping[str, object], Mapping[str, str]], Iterable[str]]
+"""Tells a setting's variables from the other settings: their values, as far as they are set, and their sources."""
+
 
 @attrs.frozen
 class _Facts:
-    env: tuple[str, ...] = ()
+    env: tuple[str, ...] | Variables = ()
     protected: bool | None = None
 
 
@@ -65,6 +68,7 @@ class _Declared:
     required: bool
     protected: bool
     variables: tuple[str, ...]
+    further: Variables | None = None  # tells more of them, once the other settings are read
 
 
 @attrs.frozen
@@ -79,18 +83,21 @@ class Loaded(Generic[T]):
     sources: Mapping[str, str]
 
 
-def setting(*, env: Iterable[str] = (), protected: bool | None = None, **field: Any) -> Any:
+def setting(*, env: Iterable[str] | Variables = (), protected: bool | None = None, **field: Any) -> Any:
     """
     Declare an attribute of a settings class that has more to say than its type and default.
 
     Args:
-        env: Further variables that hold it, such as ``("OPENAI_API_KEY",)``, read after ``NR_LLM_PLUGIN_NAME``.
+        env: Further variables that hold it, such as ``("OPENAI_API_KEY",)``, read after ``NR_LLM_PLUGIN_NAME``.  A
+            function is called once the other settings are read, with their values and sources by name (those that
+            are set nowhere are in the second alone, as ``default``), and returns the variables: a key belongs to the
+            service that the other settings choose.
         protected: Whether a file that is not trusted must not set it.  By default secrets are protected, and names
             that redirect data (``…url…``, ``…host…``, ``…proxy…``, ``…dialect…`` and the like) or say whom to trust
             (``ca_…``, ``…certificate…``); a path may be set below the file's own folder.
         **field: What `attrs.field` takes: default, factory, converter, validator, repr.
     """
-    return attrs.field(metadata={_FACTS: _Facts(tuple(env), protected)}, **field)
+    return attrs.field(metadata={_FACTS: _Facts(env if callable(env) else tuple(env), protected)}, **field)
 
 
 def load_settings(
@@ -146,7 +153,8 @@ def resolve_settings(
         _refuse_unknown(table, declared, subject)
     found: dict[str, object] = {}
     sources = {one.name: "default" for one in declared}
-    for one in declared:
+    for one in sorted(declared, key=lambda one: one.further is not None):
+        one = _with_further(one, found, sources)
         given = _given(one, [program], environ, tables)
         if given is not None:
             found[one.name], sources[one.name] = _read(one, *given, subject=subject, redactor=redactor)
@@ -177,13 +185,21 @@ def _declaration(field: attrs.Attribute[Any], wanted: Any, subject: Subject) -> 
     own = (variable(subject.name, name),) if subject.variables else ()
     if protected is None:
         protected = plain(wanted) is Secret or bool(_REDIRECTING.search(name))
+    env = facts.env if subject.further else ()
     return _Declared(
         name,
         wanted,
         required=field.default is attrs.NOTHING,
         protected=protected,
-        variables=(*own, *(facts.env if subject.further else ())),
+        variables=own if callable(env) else (*own, *env),
+        further=env if callable(env) else None,
     )
+
+
+def _with_further(one: _Declared, found: Mapping[str, object], sources: Mapping[str, str]) -> _Declared:
+    if one.further is None:
+        return one
+    return attrs.evolve(one, variables=(*one.variables, *one.further(found, sources)))
 
 
 def _refuse_unknown(table: Table, declared: tuple[_Declared, ...], subject: Subject) -> None:

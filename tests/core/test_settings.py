@@ -81,6 +81,30 @@ class TestOrder:
         assert load({"ACME_HOST": "c", "ACME_URL": "b"}).base_url == "b"
         assert load({"ACME_HOST": "c"}).base_url == "c"
 
+    def test_variables_that_other_settings_tell(self):
+        """A function sees what the others hold and where that is from, wherever it is declared."""
+        seen: list[tuple[dict[str, object], dict[str, str]]] = []
+
+        def told(found: Mapping[str, object], sources: Mapping[str, str]) -> list[str]:
+            seen.append((dict(found), dict(sources)))
+            return [f"{found['vendor']}_KEY"]
+
+        @attrs.frozen
+        class Choosing:
+            key: Secret = setting(env=told)
+            vendor: str = "x"
+            region: str = "eu"
+
+        def chosen(**environ: str) -> Choosing:
+            return load_settings(Choosing, plugin="acme", values={"vendor": "TWO"}, environ=environ)
+
+        assert chosen(ONE_KEY="one", TWO_KEY="two").key == Secret("two")
+        assert seen == [({"vendor": "TWO"}, {"key": "default", "vendor": "the program", "region": "default"})]
+        assert chosen(TWO_KEY="two", NR_LLM_ACME_KEY="own").key == Secret("own")
+        with pytest.raises(MissingCredentialError) as caught:
+            chosen(ONE_KEY="one")
+        assert caught.value.variables == ("NR_LLM_ACME_KEY", "TWO_KEY")
+
     def test_empty_variable(self):
         """An empty variable counts as none."""
         assert load({"NR_LLM_ACME_TEXT": "", "ACME_KEY": ""}) == Settings()

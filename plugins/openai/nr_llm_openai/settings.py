@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Literal
 from urllib.parse import urlsplit
 
@@ -10,7 +11,18 @@ from nr_llm.codecs.access import ServiceSettings
 from nr_llm.secrets import Secret
 from nr_llm.settings import setting
 
-from nr_llm_openai.dialects import dialect_at, dialect_named
+from nr_llm_openai.dialects import DIALECTS, OPENAI, dialect_at, dialect_named
+
+
+def _variables(found: Mapping[str, object], sources: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the variables of the key: of the vendor that is addressed, so that no other vendor's key goes there."""
+    base_url, dialect = found.get("base_url"), found.get("dialect")
+    if base_url is None:
+        row = OPENAI if dialect is None else DIALECTS.get(str(dialect))
+        return row.key_variables if row else ()
+    paired = sources["base_url"] == "OPENAI_BASE_URL"  # who sets both variables means them for each other
+    vendor = () if paired else dialect_at(_host(str(base_url))).key_variables
+    return vendor or OPENAI.key_variables
 
 
 @attrs.frozen(kw_only=True)
@@ -19,8 +31,9 @@ class OpenAISettings(ServiceSettings):
     Settings of the plugin, beside those of any service; each may come from ``NR_LLM_OPENAI_<NAME>`` too.
 
     Attributes:
-        api_key: The key; needed for OpenAI itself, sent to any other address when it is set. Also read from
-            ``OPENAI_API_KEY``, and from a file that ``NR_LLM_OPENAI_API_KEY_FILE`` names.
+        api_key: The key; needed for OpenAI itself, sent to any other address when it is set. Also read from the
+            variable of the vendor whose address it is, such as ``GROQ_API_KEY``, from ``OPENAI_API_KEY`` for OpenAI
+            and addresses nobody knows, and from a file that ``NR_LLM_OPENAI_API_KEY_FILE`` names.
         base_url: Address of the service up to, not including, ``/chat/completions``; the dialect's unless given.
         dialect: The service: a name of `DIALECTS`, such as ``groq``; told from the address unless given.
         api: The form: ``chat`` for Chat Completions, ``responses`` for OpenAI's newer one.
@@ -33,7 +46,7 @@ class OpenAISettings(ServiceSettings):
             field is ``absent``; for servers that take only one of them.
     """
 
-    api_key: Secret | None = setting(env=("OPENAI_API_KEY",), default=None)
+    api_key: Secret | None = setting(env=_variables, default=None)
     base_url: str | None = setting(env=("OPENAI_BASE_URL",), default=None)
     dialect: str | None = None
     api: Literal["chat", "responses"] = "chat"

@@ -148,6 +148,29 @@ class TestSettings:
         assert settings == OpenAISettings()
         assert (settings.connect_seconds, settings.read_seconds) == (10.0, 600.0)
 
+    @pytest.mark.parametrize(
+        ("values", "environ", "expected"),
+        [
+            ({"dialect": "groq"}, {}, None),
+            ({"dialect": "groq"}, {"GROQ_API_KEY": "gsk-1"}, "gsk-1"),
+            ({"base_url": "https://api.groq.com/openai/v1"}, {}, None),
+            ({"base_url": "https://acme.openai.azure.com"}, {"AZURE_OPENAI_API_KEY": "az-1"}, "az-1"),
+            ({"base_url": "https://api.mistral.ai/v1", "dialect": "openai"}, {}, None),
+            ({"base_url": "https://api.openai.com/v1", "dialect": "groq"}, {"GROQ_API_KEY": "gsk-1"}, KEY),
+            ({"base_url": "https://llm.acme.test/v1"}, {"GROQ_API_KEY": "gsk-1"}, KEY),
+            ({}, {"OPENAI_BASE_URL": "https://api.groq.com/openai/v1"}, KEY),
+            ({"dialect": "groq"}, {"NR_LLM_OPENAI_API_KEY": "own-1"}, "own-1"),
+            ({"dialect": "gorq"}, {}, None),
+        ],
+    )
+    def test_a_vendor_s_key_goes_to_that_vendor(
+        self, values: dict[str, Any], environ: dict[str, str], expected: str | None
+    ) -> None:
+        """The address or the dialect tells whose key is read; who sets OpenAI's two variables pairs them."""
+        settings = settings_from(values, OPENAI_API_KEY=KEY, **environ)
+
+        assert settings.api_key == (Secret(expected) if expected else None)
+
     def test_the_key_has_variables_of_ours_and_of_the_vendor(self, tmp_path: Path) -> None:
         """Ours goes first; either may name a file."""
         file = tmp_path / "key"

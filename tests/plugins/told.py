@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from nr_llm.codecs.json import valid_text
 from nr_llm.events import Delta, ReasoningDelta, TextDelta
 from nr_llm.providers import Codec
 from nr_llm.requests import CompletionRequest
@@ -14,12 +13,12 @@ from nr_llm.responses import CompletionResponse
 
 def text_of(deltas: Iterable[Delta]) -> str:
     """Return the joined text of deltas."""
-    return valid_text("".join(delta.text for delta in deltas if isinstance(delta, TextDelta)))
+    return "".join(delta.text for delta in deltas if isinstance(delta, TextDelta))
 
 
 def reasoning_of(deltas: Iterable[Delta]) -> str:
     """Return the joined reasoning of deltas."""
-    return valid_text("".join(delta.text for delta in deltas if isinstance(delta, ReasoningDelta)))
+    return "".join(delta.text for delta in deltas if isinstance(delta, ReasoningDelta))
 
 
 def calls_of(answer: CompletionResponse) -> list[tuple[str, str, dict[str, Any], str | None]]:

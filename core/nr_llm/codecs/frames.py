@@ -11,11 +11,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Literal
 
-from nr_llm._json import JSON, decode
+from nr_llm._json import JSON, decode, valid_text
 from nr_llm.codecs.faults import excerpt
 from nr_llm.codecs.sse import MAX_FRAME, Event, EventDecoder, LineDecoder
 from nr_llm.errors import MalformedJsonError, MalformedReplyError, StreamInterruptedError
-from nr_llm.events import Delta
+from nr_llm.events import Delta, ToolCallDelta
 from nr_llm.responses import CompletionResponse
 
 
@@ -51,6 +51,7 @@ class FrameStream(ABC):
         self._frames: EventDecoder | _Lines = EventDecoder() if framing == "events" else _Lines()
         self._documents = b"[<" if framing == "lines" else b"{[<"  # what a reply that is no stream begins with
         self._content: list[str] = []
+        self._halves: dict[object, Delta] = {}  # of characters that came so far, by what they are a piece of
         self.done = False
 
     @abstractmethod
@@ -88,7 +89,7 @@ class FrameStream(ABC):
     @property
     def partial(self) -> str:
         """The text so far."""
-        return "".join(self._content)
+        return valid_text("".join(self._content))
 
     def feed(self, data: bytes) -> list[Delta]:
         """
@@ -97,7 +98,10 @@ class FrameStream(ABC):
         Raises:
             ProviderError: The stream reports a failure or is not understood.
         """
-        return self._read(data)
+        deltas = self._read(data)
+        if not self._halves and all(_text(delta).isascii() for delta in deltas):
+            return deltas
+        return self._valid(deltas)
 
     def finish(self) -> CompletionResponse:
         """
@@ -141,6 +145,21 @@ class FrameStream(ABC):
             self._event(event, deltas)
         return deltas
 
+    def _valid(self, deltas: list[Delta]) -> list[Delta]:
+        """Return deltas that hold only valid text: a character that came in two halves is joined, as in the answer."""
+        valid: list[Delta] = []
+        for delta in deltas:
+            kind = delta.key if isinstance(delta, ToolCallDelta) else type(delta)
+            half = self._halves.pop(kind, None)
+            text = _text(delta) if half is None else _text(half) + _text(delta)
+            if "\ud800" <= text[-1:] <= "\udbff":
+                self._halves[kind], text = _with(delta, text[-1], named=False), text[:-1]
+            valid.append(_with(delta, valid_text(text)))
+        if self.done:
+            valid += [_with(half, "\ufffd") for half in self._halves.values()]
+            self._halves.clear()
+        return [delta for delta in valid if _text(delta) or isinstance(delta, ToolCallDelta)]
+
     def _event(self, event: Event, deltas: list[Delta]) -> None:
         if event.data == self.end_mark:
             self.done = True
@@ -163,6 +182,16 @@ class FrameStream(ABC):
         except MalformedJsonError:
             return data == self.end_mark
         return True
+
+
+def _text(delta: Delta) -> str:
+    return delta.arguments if isinstance(delta, ToolCallDelta) else delta.text
+
+
+def _with(delta: Delta, text: str, *, named: bool = True) -> Delta:
+    if isinstance(delta, ToolCallDelta):
+        return ToolCallDelta(delta.key, delta.name if named else None, text)
+    return type(delta)(text)
 
 
 class _Lines:

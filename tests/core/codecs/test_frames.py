@@ -12,7 +12,7 @@ from nr_llm.codecs.json import JSON
 from nr_llm.codecs.reading import object_of, text_of
 from nr_llm.codecs.sse import Event
 from nr_llm.errors import MalformedReplyError, StreamInterruptedError
-from nr_llm.events import Delta, TextDelta
+from nr_llm.events import Delta, ReasoningDelta, TextDelta, ToolCallDelta
 from nr_llm.responses import CompletionResponse
 
 
@@ -37,6 +37,10 @@ class Words(FrameStream):
         if text := text_of(fields.get("say")):
             self._content.append(text)
             deltas.append(TextDelta(text))
+        if thought := text_of(fields.get("think")):
+            deltas.append(ReasoningDelta(thought))
+        if do := object_of(fields.get("do")):
+            deltas.append(ToolCallDelta(text_of(do.get("key")), do.get("name"), text_of(do.get("with"))))
         self._over = self._over or bool(fields.get("end"))
 
     def answer(self) -> CompletionResponse:
@@ -118,3 +122,39 @@ def test_junk_is_told_unless_nobody_needs_it() -> None:
     assert read(b"event: ping\ndata: junk\n\n" + GOOD) == ("äb", "äb")
     with pytest.raises(MalformedReplyError, match=r"is no JSON: 'junk \*'"):
         Words().feed(b"data: junk k1\n\n")
+
+
+def deltas_of(*payloads: object) -> list[Delta]:
+    """Return what payloads add, and `[END]`."""
+    return Words().feed(events(*payloads) + b"data: [END]\n\n")
+
+
+def test_a_character_in_two_halves_is_one() -> None:
+    """As in the answer, whatever comes between them."""
+    body = events({"say": "a\ud83d", "think": "b\ud83d"}, {"say": "\ude00"}, {"think": "\ude00c", "end": True})
+
+    assert read(body) == ("a\U0001f600",) * 2
+    assert deltas_of({"say": "a\ud83d", "think": "b\ud83d"}, {"say": "\ude00"}, {"think": "\ude00c"}) == [
+        TextDelta("a"),
+        ReasoningDelta("b"),
+        TextDelta("\U0001f600"),
+        ReasoningDelta("\U0001f600c"),
+    ]
+
+
+def test_half_a_character_is_shown_as_none() -> None:
+    """In text, and in the arguments of the call it belongs to."""
+    assert deltas_of({"say": "\ude00ä"}, {"say": "\ud83d"}) == [TextDelta("\ufffdä"), TextDelta("\ufffd")]
+    assert deltas_of({"do": {"key": "0", "name": "f", "with": '"\ud83d'}}, {"do": {"key": "1", "name": "g"}}) == [
+        ToolCallDelta("0", "f", '"'),
+        ToolCallDelta("1", "g"),
+        ToolCallDelta("0", None, "\ufffd"),
+    ]
+
+
+def test_the_text_until_a_break_is_valid() -> None:
+    """Also when it broke in the middle of a character."""
+    with pytest.raises(StreamInterruptedError) as caught:
+        read(events({"say": "a\ud83d"}))
+
+    assert caught.value.partial == "a\ufffd"

@@ -125,14 +125,14 @@ class AsyncPerformer:
             raise item
 
     async def _send(self, codec: Codec, request: CompletionRequest) -> Pieces:
-        reply = await self._transport.send(codec.encode(request, self._memo))
+        reply = await self._transport.send(codec.encode(request, self._memo.of(request)))
         if not 200 <= reply.status < 300:
             raise codec.error(reply)
         yield codec.decode(reply, request)
 
     async def _stream(self, codec: Codec, request: CompletionRequest) -> Pieces:
         async with AsyncExitStack() as closing_reply:
-            stream = await self._transport.stream(codec.encode(request, self._memo))
+            stream = await self._transport.stream(codec.encode(request, self._memo.of(request)))
             reply = await closing_reply.enter_async_context(stream)
             if not 200 <= reply.status < 300:
                 raise codec.error(await reply.aread())

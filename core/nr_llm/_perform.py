@@ -95,14 +95,14 @@ class Performer:
         yield from provider.complete(request, self.desk.cancelled)
 
     def _send(self, codec: Codec, request: CompletionRequest) -> Pieces:
-        reply = self._transport.send(codec.encode(request, self._memo))
+        reply = self._transport.send(codec.encode(request, self._memo.of(request)))
         if not 200 <= reply.status < 300:
             raise codec.error(reply)
         yield codec.decode(reply, request)
 
     def _stream(self, codec: Codec, request: CompletionRequest) -> Pieces:
         with ExitStack() as closing_reply:
-            reply = closing_reply.enter_context(self._transport.stream(codec.encode(request, self._memo)))
+            reply = closing_reply.enter_context(self._transport.stream(codec.encode(request, self._memo.of(request))))
             if not 200 <= reply.status < 300:
                 raise codec.error(reply.read())
             decoder = codec.decoder(request)

@@ -3,7 +3,8 @@ Bytes of a conversation that were encoded before: a round costs what is new.
 
 A conversation only grows, yet every request carries all of it.  A memo keeps the encoded messages of one run and
 one codec in a growing buffer.  Messages are compared by identity, since equality is too weak (``{"x": 1}`` equals
-``{"x": True}``) and too dear.  A codec that merges messages says where a piece can no longer change.
+``{"x": True}``) and too dear.  A codec that merges messages says where a piece can no longer change.  What a message
+is encoded as may depend on the model and on the provider's own options too: with others the memo begins anew.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import TypeAlias, TypeVar
 import attrs
 
 from nr_llm.messages import ChatMessage
+from nr_llm.requests import CompletionRequest
 
 T = TypeVar("T")
 
@@ -42,9 +44,21 @@ Segments: TypeAlias = Callable[[Sequence[ChatMessage], int], Iterator[Segment]]
 class Memo:
     """The memo of one run and one codec; not for use by two threads at once."""
 
-    __slots__ = ("_buffer", "_marks", "_once", "_seen")
+    __slots__ = ("_buffer", "_marks", "_of", "_once", "_seen")
 
     def __init__(self) -> None:
+        self._of: tuple[object, object] | None = None
+        self._forget()
+
+    def of(self, request: CompletionRequest) -> Memo:
+        """Return this memo for a request of the run, emptied if another model or other options were asked before."""
+        of = (request.model, request.options.provider_options)
+        if self._of != of:
+            self._of = of
+            self._forget()
+        return self
+
+    def _forget(self) -> None:
         self._buffer = bytearray()
         self._seen: tuple[ChatMessage, ...] = ()
         self._marks: list[tuple[int, int]] = [(0, 0)]  # (messages, bytes) after each closed segment

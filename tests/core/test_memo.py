@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from nr_llm import ChatMessage, Role, ToolCall
+from nr_llm import ChatMessage, CompletionRequest, Options, Role, ToolCall
 from nr_llm._json import encode_bytes
 from nr_llm.memo import Memo, Segment, encode_messages
 
@@ -98,3 +98,23 @@ def test_once() -> None:
         memo.once(key, lambda key=key: made.append(key))  # type: ignore[misc]
 
     assert [first, second, first] == made
+
+
+def test_another_model_or_other_options_begin_anew() -> None:
+    """What a message is encoded as may depend on both; on nothing else that a request says."""
+    counts: list[int] = []
+    memo, history = Memo(), (ChatMessage.user("a"), ChatMessage.user("b"))
+    cached = Options(provider_options={"acme": {"cache": True}})
+    asked = (
+        ("one", Options()),
+        ("one", Options(tool_choice="none")),
+        ("two", Options()),
+        ("two", cached),
+        ("two", Options(provider_options={"acme": {"cache": True}}, seed=1)),
+    )
+    for model, options in asked:
+        request = CompletionRequest(model=model, messages=history, options=options)
+        memo.of(request).messages(history, counting(plain, counts))
+        memo.once(history, lambda: counts.append(9))
+
+    assert [2, 9, 0, 2, 9, 2, 9, 0] == counts

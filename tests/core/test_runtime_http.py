@@ -6,10 +6,12 @@ import asyncio
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import attrs
 import httpx
 import pytest
 from nr_llm import ChatMessage, CompletionRequest, CompletionResponse, Runtime, ServiceError, TextDelta, ToolCall, tool
 from nr_llm._json import decode, encode_bytes
+from nr_llm.effects import Completer
 from nr_llm.memo import Memo, Segment, encode_messages
 from nr_llm.providers import Endpoint, HttpReply, HttpRequest, Model, TransportOptions
 
@@ -85,7 +87,7 @@ class LineProvider:
         return Model(provider="lines", name=model)
 
 
-def runtime(answers: list[Any], seen: list[Any]) -> Runtime:
+def runtime(answers: list[Any], seen: list[Any], *, provider: Any = None, **more: Any) -> Runtime:
     """Return a Runtime whose service answers from a list."""
     replies = iter(answers)
 
@@ -97,10 +99,11 @@ def runtime(answers: list[Any], seen: list[Any]) -> Runtime:
     transport = httpx.MockTransport(handle)
     return Runtime(
         tools=[echo],
-        providers=[LineProvider()],
+        providers=[provider or LineProvider()],
         model="lines:m",
         http=httpx.Client(transport=transport),
         async_http=httpx.AsyncClient(transport=transport),
+        **more,
     )
 
 
@@ -127,6 +130,28 @@ class TestHttpRuns:
 
         assert 500 == caught.value.status
         assert caught.value.state is not None
+
+    def test_another_model_in_the_middle(self, colour: Any) -> None:
+        """Middleware may ask another model in a later round: what the first one was sent is no part of it."""
+
+        class Naming(LineCodec):
+            def encode(self, request: CompletionRequest, memo: Memo | None = None) -> HttpRequest:
+                def named(sequence: Sequence[ChatMessage], start: int) -> Iterator[Segment]:
+                    for i in range(start, len(sequence)):
+                        yield Segment(i + 1, encode_bytes([request.model, i]))
+
+                body = b"[" + encode_messages(request.messages, named, memo) + b"]"
+                return HttpRequest("POST", "http://lines.test/ask", body=body)
+
+        def other(inner: Completer) -> Completer:
+            return lambda request: inner(attrs.evolve(request, model=f"m{len(request.messages)}"))
+
+        seen: list[Any] = []
+        provider = LineProvider()
+        provider.codec = Naming()
+        colour.run(runtime([(200, "!echo"), (200, "done")], seen, provider=provider, middleware=[other]))
+
+        assert seen == [[["m1", 0]], [["m3", 0], ["m3", 1], ["m3", 2]]]
 
 
 @pytest.mark.parametrize("colour", COLOURS)

@@ -63,9 +63,11 @@ def _unusable(name: str, toolbox: Toolbox) -> str:
 
 def _malformed(call: ToolCall) -> str:
     shown = bound_text(call.malformed or "", limit=500, noun="text")
+    cut = not shown or shown.lstrip().startswith(("{", "null"))  # what is left of an answer that was cut
+    hint = " If the answer was cut at its limit of tokens, send less in one call." if cut else ""
     return (
         f"Tool {call.name!r} was not called: its arguments are no complete JSON object. "
-        f"Send them again as one JSON object. Received: {shown}"
+        f"Send them again as one JSON object.{hint} Received: {shown}"
     )
 
 

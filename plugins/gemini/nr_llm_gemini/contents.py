@@ -104,12 +104,18 @@ def _results(turn: ChatMessage, results: Sequence[ChatMessage], provider: str) -
 
 
 def _response(result: ChatMessage) -> Part:
-    """Return a result as the object the service wants; JSON objects go as they are, unless a number would change."""
+    """
+    Return a result as the object the service wants.
+
+    JSON objects go as they are, unless a number would change, or a ``$ref`` would be taken for one to a part of the
+    response: a result that is a JSON Schema fails the whole request.
+    """
     if result.is_error:
         return {"error": result.content}
     if result.content.lstrip().startswith("{") and not LONG.search(result.content):
         with suppress(MalformedJsonError):
-            return dict(object_of(decode(result.content)))
+            found = dict(object_of(decode(result.content)))
+            return {"result": result.content} if b'"$ref"' in encode_bytes(found) else found
     return {"result": result.content}
 
 

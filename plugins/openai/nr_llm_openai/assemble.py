@@ -30,8 +30,8 @@ class Draft:
     arguments: list[str] = attrs.field(factory=list)
 
     def learn(self, name: str | None) -> str | None:
-        """Take a name, or the next piece of one, and return what is new in it."""
-        if name is None or name == self.name:
+        """Take a name, or the next piece of one, and return what is new in it; some proxies spell out a null."""
+        if name is None or name == self.name or (self.name and name == "null"):
             return None
         known = self.name or ""
         # A name that begins with what is known is the whole name so far; any other one goes on with it.
@@ -47,6 +47,13 @@ class Draft:
             return isinstance(decode("".join(self.arguments)), dict)
         except MalformedJsonError:
             return False
+
+    def written(self) -> str:
+        """Return the arguments as text; an empty object in front of another one only held its place."""
+        text = "".join(self.arguments)
+        while text.startswith("{}") and text[2:].lstrip().startswith("{"):
+            text = text[2:].lstrip()
+        return text
 
 
 class CallAssembly:
@@ -105,6 +112,4 @@ class CallAssembly:
 
     def parts(self) -> list[CallParts]:
         """Return id, name and arguments of each call; what has neither name nor arguments is none."""
-        return [
-            (draft.id, draft.name, "".join(draft.arguments)) for draft in self._drafts if draft.name or draft.arguments
-        ]
+        return [(draft.id, draft.name, draft.written()) for draft in self._drafts if draft.name or draft.arguments]

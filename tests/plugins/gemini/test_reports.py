@@ -223,6 +223,17 @@ class TestResults:
         with pytest.raises(ValueError, match=r"messages\[2\].*'a' have no result"):
             CODEC.encode(asked(HELLO, turn, ChatMessage.user("Never mind.")))
 
+    @pytest.mark.parametrize(
+        "content", ['{"schema": {"items": [{"$ref": "#/$defs/A"}]}}', '{"\\u0024ref": "#"}', '{"words": ["$ref"]}']
+    )
+    def test_references_in_a_result_are_text(self, content: str) -> None:
+        """The service would look for a part of that name, and refuse the request when there is none."""
+        turn = ChatMessage.assistant_tool_calls([ToolCall("a", "one")])
+
+        [part] = contents_of(HELLO, turn, ChatMessage.tool_result("a", content))[2]["parts"]
+
+        assert part["functionResponse"]["response"] == {"result": content}
+
 
 class TestSchemas:
     """Sections L and V: keywords the older form does not know."""

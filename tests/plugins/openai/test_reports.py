@@ -248,6 +248,17 @@ class TestPiecesOfCalls:
                 id=report(73),
             ),
             pytest.param(
+                pieces(piece("", "add", "call_1", 0), piece('{"a": 1}', "null", index=0)),
+                TWO[:1],
+                id="a-null-in-letters",
+            ),
+            pytest.param(
+                pieces({"index": 0, "id": "call_1", "function": {"name": None, "arguments": "{}"}},
+                       piece("{}", "add", index=0), piece(' {"a": 1}', index=0)),
+                TWO[:1],
+                id="empty-objects-in-front",
+            ),
+            pytest.param(
                 pieces(piece({"a": 1}, "add", "call_1", 0), piece({"b": 2}, "mul", "call_2", 1)),
                 TWO,
                 id="arguments-as-objects",

@@ -70,6 +70,7 @@ if TYPE_CHECKING:
     from nr_llm.options import Options, ProviderOptions
     from nr_llm.outputs import Output, output_of
     from nr_llm.plugins import Finding, PluginRecord, PluginState, RegisteredProvider, RegisteredTool
+    from nr_llm.privacy import PrivacyLevel, StepRecord, strictest
     from nr_llm.providers import Endpoint, Model, ModelLister, ModelPage, Provider
     from nr_llm.redaction import Redactor
     from nr_llm.requests import CompletionRequest
@@ -91,9 +92,11 @@ _HOMES = {
     "ModelLister": "providers",
     "ModelPage": "providers",
     "Output": "outputs",
+    "PrivacyLevel": "privacy",
     "ProviderOptions": "options",
     "ResumeSettings": "_assembly",
     "RunSettings": "_assembly",
+    "StepRecord": "privacy",
     "Store": "_desk",
     "PluginHost": "_host",
     "ainvoke": "_invoke",
@@ -101,6 +104,7 @@ _HOMES = {
     "JSON": "_json",
     "Plan": "_loop",
     "output_of": "outputs",
+    "strictest": "privacy",
     "tool_loop": "_loop",
     "Observer": "_observers",
     "ObserverFactory": "_observers",
@@ -273,6 +277,7 @@ __all__ = [
     "PluginLoadError",
     "PluginRecord",
     "PluginState",
+    "PrivacyLevel",
     "Prompt",
     "Provider",
     "ProviderError",
@@ -297,6 +302,7 @@ __all__ = [
     "Secret",
     "ServiceError",
     "StepKind",
+    "StepRecord",
     "StepRecorded",
     "Store",
     "StoreError",
@@ -337,6 +343,7 @@ __all__ = [
     "read_config",
     "setting",
     "settle",
+    "strictest",
     "tool",
     "tool_loop",
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from typing import Any
 
@@ -91,13 +91,22 @@ class RunStep:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the step as JSON, artifacts and all: unfiltered, for the host's own eyes."""
-        found = {field.name: getattr(self, field.name) for field in attrs.fields(RunStep)}
-        return {name: _plain(value) for name, value in found.items() if value is not None}
+        return {name: plain(value) for name, value in self.given()}
+
+    def given(self) -> Iterator[tuple[str, Any]]:
+        """Yield name and value of each field that applies."""
+        for name in _NAMES:
+            if (value := getattr(self, name)) is not None:
+                yield name, value
 
 
-def _plain(value: Any) -> Any:
+_NAMES = tuple(field.name for field in attrs.fields(RunStep))
+
+
+def plain(value: Any) -> Any:
+    """Return a field's value as JSON."""
     if isinstance(value, tuple):
-        return [_plain(item) for item in value]
+        return [plain(item) for item in value]
     if isinstance(value, ChatMessage):
         return value.to_wire()
     if isinstance(value, ToolCall):

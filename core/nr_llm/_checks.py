@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeAlias
+
+import attrs
 
 from nr_llm.actors import Actor
 from nr_llm.cancellation import Cancellation
@@ -11,9 +13,11 @@ from nr_llm.conversation import check_pairs
 from nr_llm.errors import InvalidValueError, similar
 from nr_llm.limits import Limits
 from nr_llm.options import Options
+from nr_llm.providers import Provider
 from nr_llm.runs import Suspended
 from nr_llm.secrets import Secret
 from nr_llm.state import RunState, Verdict
+from nr_llm.tools import Tool
 
 Verdicts: TypeAlias = Mapping[int, bool] | bool
 """What a person said to the pending calls, by index in the turn; a bool answers all of them."""
@@ -42,9 +46,72 @@ def check_settings(settings: Mapping[str, Any], kind: Any) -> None:
     if settings.keys() <= kind.__optional_keys__:
         return
     name = min(settings.keys() - kind.__optional_keys__)
-    hint = "".join(f" Did you mean {close!r}?" for close in similar(name, kind.__optional_keys__)[:1])
+    hint = _meant(name, kind.__optional_keys__)
     names = ", ".join(sorted(kind.__optional_keys__))
     raise TypeError(f"There is no setting {name!r}.{hint} The settings are: {names}.")
+
+
+def _meant(name: str, known: Iterable[str]) -> str:
+    for group in (Options, Limits):
+        if name in attrs.fields_dict(group):
+            return f" It is one of {group.__name__}: pass {group.__name__.lower()}={group.__name__}({name}=...)."
+    return "".join(f" Did you mean {close!r}?" for close in similar(name, known)[:1])
+
+
+def check_host(host: object) -> None:
+    """
+    Refuse a host that is none, such as tools that were passed first.
+
+    Raises:
+        InvalidValueError: It finds no plugins.
+    """
+    if host is not None and (isinstance(host, type) or not hasattr(host, "redactor")):
+        raise InvalidValueError(
+            f"must be a PluginHost, not {_shown(host)}; tools and providers are passed by name: tools=[...]",
+            path="host",
+        )
+
+
+def tools_of(given: Iterable[Tool | Callable[..., Any]]) -> list[Tool]:
+    """
+    Return what a Runtime was given as `Tool` objects.
+
+    Raises:
+        InvalidValueError: It is no list, or holds something else.
+    """
+    return [tool if isinstance(tool, Tool) else Tool.from_function(tool) for tool in _listed(given, "tools")]
+
+
+def providers_of(given: Iterable[Provider]) -> dict[str, Provider]:
+    """
+    Return providers by their names.
+
+    Raises:
+        InvalidValueError: It is no list, something in it is no provider, or two have one name.
+    """
+    found: dict[str, Provider] = {}
+    for provider in _listed(given, "providers"):
+        if isinstance(provider, type) or not hasattr(provider, "describe"):
+            raise InvalidValueError(
+                f"must be providers, such as OpenAI(...), not {_shown(provider)}; plugins bring theirs",
+                path="providers",
+            )
+        if provider.name in found:
+            raise InvalidValueError(
+                f"two providers are named {provider.name!r}; pass one of them another name", path="providers"
+            )
+        found[provider.name] = provider
+    return found
+
+
+def _listed(given: Any, path: str) -> list[Any]:
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        raise InvalidValueError(f"must be a list, not {_shown(given)}; write {path}=[...]", path=path)
+    return list(given)
+
+
+def _shown(value: object) -> str:
+    return f"the class {value.__name__}" if isinstance(value, type) else f"a {type(value).__name__}"
 
 
 def resumable(suspended: Suspended | RunState) -> RunState:
@@ -84,7 +151,10 @@ def said(state: RunState, verdicts: Verdicts) -> dict[int, Verdict]:
         if not isinstance(yes, bool):
             raise InvalidValueError(f"must be True or False, not {yes!r}", path=f"verdicts[{index!r}]")
         if index not in indices and not state.ended:
-            raise InvalidValueError(f"{index!r} is no index of a pending call; those are {indices}", path="verdicts")
+            text = "; an index is a number, and JSON makes texts of keys" if isinstance(index, str) else ""
+            raise InvalidValueError(
+                f"{index!r} is no index of a pending call; those are {indices}{text}", path="verdicts"
+            )
     return {index: Verdict.APPROVED if yes else Verdict.DENIED for index, yes in given.items()}
 
 

@@ -202,6 +202,10 @@ def load_value(value: object, kind: type[T]) -> T:
     """
     from cattrs import transform_error
 
+    if not isinstance(value, Mapping):
+        raise InvalidValueError(
+            f"must be the object that to_json gave, not a {type(value).__name__}; read a text with json.loads first"
+        )
     try:
         return _converter().structure(value, kind)
     except Exception as error:

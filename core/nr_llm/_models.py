@@ -79,21 +79,31 @@ def chosen(reference: str, host: Source | None, provider: Callable[[str], Provid
 
     Raises:
         UnknownNameError: It is neither.
-        ConfigurationError: It is no text, the alias is wrong, or its provider is unknown or wrong.
+        ConfigurationError: It is no text, the alias is wrong, its provider is unknown or wrong, or no model is named
+            and the provider has no default.
     """
     aliases: Mapping[str, ModelAlias] = {} if host is None else host.models()
     alias = host.model(reference) if host is not None and isinstance(reference, str) else None
     if alias is None:
         name, known_as = split_model(reference)
         found = _named(reference, name, aliases, provider)
-        return Chosen(found, facts_of(found.describe(known_as), aliases.values()))
+        known = _described(found, known_as, f"Name one, such as '{found.name}:MODEL'.")
+        return Chosen(found, facts_of(known, aliases.values()))
     try:
         found = provider(alias.provider)
     except UnknownNameError as error:
         raise ConfigurationError(
             f"Model {alias.name!r}, {alias.source}: {error}", remedy=f"Correct provider in [models.{alias.name}]."
         ) from error
-    return Chosen(found, alias.describe(found.describe(alias.id)), alias)
+    known = _described(found, alias.id, f'Add id = "MODEL" to [models.{alias.name}].')
+    return Chosen(found, alias.describe(known), alias)
+
+
+def _described(provider: Provider, model: str, remedy: str) -> Model:
+    known = provider.describe(model)
+    if not known.name:
+        raise ConfigurationError(f"Provider {provider.name!r} has no default model.", remedy=remedy)
+    return known
 
 
 def _named(

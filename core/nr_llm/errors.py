@@ -127,10 +127,11 @@ class MissingCredentialError(ConfigurationError):
         variables: The environment variables that may hold it, in the order they are read.
     """
 
-    def __init__(self, provider: str, *, variables: Iterable[str]) -> None:
+    def __init__(self, provider: str, *, variables: Iterable[str], otherwise: str = "") -> None:
         self.provider = provider
         self.variables = tuple(variables)
-        super().__init__(f"Provider {provider!r} has no API key.", remedy=f"Set {' or '.join(self.variables)}.")
+        remedy = f"Set {' or '.join(self.variables)}{f', or {otherwise}' if otherwise else ''}."
+        super().__init__(f"Provider {provider!r} has no API key.", remedy=remedy)
 
 
 class PluginError(NrLlmError):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import attrs
 
@@ -88,6 +88,21 @@ class Suspended:
     def pending(self) -> tuple[PendingCall, ...]:
         """The calls of the held turn, those that need no approval included."""
         return self.state.pending
+
+    if not TYPE_CHECKING:  # pragma: no branch  # a checker tells on its own that a run may be suspended
+
+        def __getattr__(self, name: str) -> Any:
+            """Say why a result's attributes are missing; only names nobody has come here."""
+            if name not in _RESULT:
+                raise AttributeError(f"'Suspended' object has no attribute {name!r}")
+            calls = ", ".join(dict.fromkeys(pending.call.name for pending in self.pending))
+            raise AttributeError(
+                f"the run has no {name} yet, it waits for a person: look at `pending` ({calls}) and go on with "
+                "Runtime.resume; a run that does ends as a RunResult"
+            )
+
+
+_RESULT = frozenset(attrs.fields_dict(RunResult))
 
 
 Outcome: TypeAlias = RunResult | Suspended

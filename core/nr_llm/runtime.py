@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
 from nr_llm._assembly import Assembly, ResumeSettings, RunSettings, Setting
-from nr_llm._checks import Verdicts
+from nr_llm._checks import Verdicts, check_host, providers_of, tools_of
 from nr_llm._choice import Source, ToolChoice
 from nr_llm._desk import Desk, Store
 from nr_llm._drive import Ended, drained, events, performed
@@ -82,11 +82,11 @@ class Runtime:
         http: Any = None,
         async_http: Any = None,
     ) -> None:
-        own = (tool if isinstance(tool, Tool) else Tool.from_function(tool) for tool in tools)
+        check_host(host)
         self._assembly = Assembly(
             host=host,
-            own_tools=Toolbox.of(own).registered,
-            own_providers={provider.name: provider for provider in providers},
+            own_tools=Toolbox.of(tools_of(tools)).registered,
+            own_providers=providers_of(providers),
             model_name=model,
             options=options or Options(),
             limits=limits or Limits(),
@@ -101,6 +101,12 @@ class Runtime:
         self._transports: dict[tuple[str, bool, int], Any] = {}
         self._lock = threading.Lock()
         self._loop: LoopThread | None = None
+
+    def __repr__(self) -> str:
+        own = self._assembly
+        known = {"model": own.model_name, "providers": sorted(own.own_providers), "tools": sorted(own.own_tools)}
+        parts = ["plugins"] * (own.host is not None) + [f"{name}={value!r}" for name, value in known.items() if value]
+        return f"<Runtime {', '.join(parts) or 'without tools and providers'}>"
 
     # -- runs ---------------------------------------------------------------------------------------------------
 

@@ -41,6 +41,10 @@ class _Progress:
             raise RuntimeError("the run has no outcome yet; iterate over the stream to its end")
         return self._outcome
 
+    def __repr__(self) -> str:
+        ended = self._outcome is not None
+        return f"<{type(self).__name__} of run {self.run_id}, {'ended' if ended else 'not ended'}>"
+
     def cancel(self, reason: str = "cancelled") -> None:
         """Ask the run to stop, from any thread; the stream goes on to its `Finished` event."""
         self._desk.cancelled.cancel(reason)

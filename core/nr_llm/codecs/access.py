@@ -172,7 +172,11 @@ class _Signature:
             return request
         if self.key is None:
             if self.form.needed_at is not None and target(request.url).host == self.form.needed_at:
-                raise MissingCredentialError(self.provider, variables=self.form.variables)
+                raise MissingCredentialError(
+                    self.provider,
+                    variables=self.form.variables,
+                    otherwise="pass api_key= where your program makes the provider itself: then it reads no variable",
+                )
             return request
         header = (self.form.header, self.form.prefix + self.key.reveal())
         return HttpRequest(

@@ -7,15 +7,13 @@ from typing import Any, Final
 
 import attrs
 
+from nr_llm._rows import USUAL, Row, set_limits, under
 from nr_llm.config import Table
-from nr_llm.errors import ConfigurationError, InvalidValueError, UnknownNameError
 from nr_llm.limits import Limits
 from nr_llm.options import Options, whole
 from nr_llm.providers import Model
 from nr_llm.settings import Subject, resolve_settings
 
-_UNSET: Final = Options()
-_USUAL: Final = Limits()
 _FACTS: Final = ("context", "max_output", "max_tools", "result_bytes", "attachments")
 
 
@@ -53,20 +51,11 @@ class ModelAlias:
 
     def under(self, options: Options) -> Options:
         """Return a caller's options, with the row's where the caller set none; namespaces are joined."""
-        both = {
-            name: {**self.options.provider_options.get(name, {}), **options.provider_options.get(name, {})}
-            for name in dict.fromkeys((*self.options.provider_options, *options.provider_options))
-        }
-        return attrs.evolve(self.options, **_set(options, _UNSET) | {"provider_options": both})
+        return under(options, self.options)
 
     def bounding(self, limits: Limits) -> Limits:
         """Return a caller's limits, with the row's where the caller's are the usual ones."""
-        return attrs.evolve(_USUAL, **{**self.limits, **_set(limits, _USUAL)})
-
-
-def _set(values: Any, usual: Any) -> dict[str, Any]:
-    names = [field.name for field in attrs.fields(type(values))]
-    return {name: value for name in names if (value := getattr(values, name)) != getattr(usual, name)}
+        return attrs.evolve(USUAL, **{**self.limits, **set_limits(limits)})
 
 
 def facts_of(model: Model, aliases: Iterable[ModelAlias]) -> Model:
@@ -108,79 +97,22 @@ def alias_of(name: str, tables: Iterable[Table]) -> ModelAlias:
     """
     tables = tuple(tables)
     subject = Subject(name=name, kind="Model", section="models", variables=False, further=False)
-    row = resolve_settings(_Row, plugin=subject, values=tables, environ={}).settings
-    _refuse_elsewhere(subject, tables)
+    row, read = resolve_settings(_Row, plugin=subject, values=tables, environ={}).settings, Row(subject, tables)
+    _refuse_elsewhere(read)
     return ModelAlias(
         name=name,
         provider=row.provider,
         id=row.id,
         facts={fact: value for fact in _FACTS if (value := getattr(row, fact)) is not None},
-        limits=_limits(subject, tables),
-        options=_options(subject, tables),
+        limits=read.limits(),
+        options=read.options("defaults"),
         source=tables[0].source,
     )
 
 
-def _refuse_elsewhere(subject: Subject, tables: tuple[Table, ...]) -> None:
+def _refuse_elsewhere(row: Row) -> None:
     """Refuse a cloned project that sends what the user's own row keeps in one place to another."""
-    own = [table.values["provider"] for table in tables if table.trusted and "provider" in table.values]
-    for table in tables:
+    own = [table.values["provider"] for table in row.tables if table.trusted and "provider" in table.values]
+    for table in row.tables:
         if own and not table.trusted and table.values.get("provider", own[0]) not in own:
-            raise _untrusted(subject, table, "provider")
-
-
-def _limits(subject: Subject, tables: tuple[Table, ...]) -> dict[str, Any]:
-    merged: dict[str, Any] = {}
-    for table in reversed(tables):
-        given = _inner(subject, table, "limits")
-        below = attrs.evolve(_USUAL, **merged)
-        limits = _built(Limits, given, subject, table, "limits")
-        for name in given if not table.trusted else ():
-            if _wider(getattr(limits, name), getattr(below, name)):
-                raise _untrusted(subject, table, f"limits.{name}")
-        merged |= given
-    return merged
-
-
-def _wider(value: Any, than: Any) -> bool:
-    return than is not None and value > than
-
-
-def _options(subject: Subject, tables: tuple[Table, ...]) -> Options:
-    merged: dict[str, Any] = {}
-    for table in reversed(tables):
-        given = _inner(subject, table, "defaults")
-        if "provider_options" in given and not table.trusted:  # they may name servers a service then talks to
-            raise _untrusted(subject, table, "defaults.provider_options")
-        _built(Options, given, subject, table, "defaults")
-        merged |= given
-    return Options(**merged)
-
-
-def _inner(subject: Subject, table: Table, name: str) -> Mapping[str, Any]:
-    found: object = table.values.get(name, {})
-    if not isinstance(found, Mapping):
-        raise ConfigurationError(
-            f"{subject}, {table.source}: {name} is no table.", remedy=f"Write [models.{subject.name}.{name}]."
-        )
-    return found
-
-
-def _built(kind: Any, given: Mapping[str, Any], subject: Subject, table: Table, name: str) -> Any:
-    known = [field.name for field in attrs.fields(kind)]
-    where = f"{subject}, {table.source}: {name}"
-    for setting in given:
-        if setting not in known:
-            problem = UnknownNameError("setting", setting, known=known)
-            raise ConfigurationError(f"{where}: {problem}", remedy=f"It has {', '.join(known)}.")
-    try:
-        return kind(**given)
-    except InvalidValueError as error:
-        raise ConfigurationError(f"{where}.{error}.", remedy=f"Correct it in [models.{subject.name}].") from error
-
-
-def _untrusted(subject: Subject, table: Table, name: str) -> ConfigurationError:
-    return ConfigurationError(
-        f"{subject}: {table.source} is not trusted and sets {name!r} beyond your own configuration.",
-        remedy="Say it in your user configuration instead, or trust this project.",
-    )
+            raise row.untrusted(table, "provider")

@@ -1,0 +1,109 @@
+"""A row of the configuration that several files speak of is read as one; a file that is not trusted only narrows it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import attrs
+
+from nr_llm.config import Table
+from nr_llm.errors import ConfigurationError, InvalidValueError, UnknownNameError
+from nr_llm.limits import Limits
+from nr_llm.options import Options
+from nr_llm.settings import Subject
+
+USUAL: Final = Limits()
+"""The limits of runs that nobody bounds."""
+
+_UNSET: Final = Options()
+
+
+@attrs.frozen
+class Row:
+    """
+    What files say of one thing.
+
+    Attributes:
+        subject: Of what.
+        tables: What each says, the one that counts first in front.
+    """
+
+    subject: Subject
+    tables: tuple[Table, ...]
+
+    def limits(self) -> dict[str, Any]:
+        """Return the setting `limits`, by the names of `Limits`."""
+        merged: dict[str, Any] = {}
+        for table in reversed(self.tables):
+            given = self._inner(table, "limits")
+            below = attrs.evolve(USUAL, **merged)
+            limits = self._built(Limits, given, table, "limits")
+            for name in given if not table.trusted else ():
+                if _wider(getattr(limits, name), getattr(below, name)):
+                    raise self.untrusted(table, f"limits.{name}")
+            merged |= given
+        return merged
+
+    def options(self, setting: str) -> Options:
+        """Return a setting that holds `Options`."""
+        merged: dict[str, Any] = {}
+        for table in reversed(self.tables):
+            given = self._inner(table, setting)
+            if "provider_options" in given and not table.trusted:  # they may name servers a service then talks to
+                raise self.untrusted(table, f"{setting}.provider_options")
+            self._built(Options, given, table, setting)
+            merged |= given
+        return Options(**merged)
+
+    def untrusted(self, table: Table, setting: str) -> ConfigurationError:
+        """Return the error for a file that is not trusted and goes beyond the user's own."""
+        return ConfigurationError(
+            f"{self.subject}: {table.source} is not trusted and sets {setting!r} beyond your own configuration.",
+            remedy="Say it in your user configuration instead, or trust this project.",
+        )
+
+    def _inner(self, table: Table, name: str) -> Mapping[str, Any]:
+        found: object = table.values.get(name, {})
+        if not isinstance(found, Mapping):
+            raise ConfigurationError(
+                f"{self.subject}, {table.source}: {name} is no table.",
+                remedy=f"Write [{self.subject.section}.{self.subject.name}.{name}].",
+            )
+        return found
+
+    def _built(self, kind: Any, given: Mapping[str, Any], table: Table, name: str) -> Any:
+        known = [field.name for field in attrs.fields(kind)]
+        where = f"{self.subject}, {table.source}: {name}"
+        for setting in given:
+            if setting not in known:
+                problem = UnknownNameError("setting", setting, known=known)
+                raise ConfigurationError(f"{where}: {problem}", remedy=f"It has {', '.join(known)}.")
+        try:
+            return kind(**given)
+        except InvalidValueError as error:
+            place = f"[{self.subject.section}.{self.subject.name}]"
+            raise ConfigurationError(f"{where}.{error}.", remedy=f"Correct it in {place}.") from error
+
+
+def _wider(value: Any, than: Any) -> bool:
+    return than is not None and value > than
+
+
+def under(options: Options, behind: Options) -> Options:
+    """Return options, with those behind where they set none; namespaces of providers are joined."""
+    both = {
+        name: {**behind.provider_options.get(name, {}), **options.provider_options.get(name, {})}
+        for name in dict.fromkeys((*behind.provider_options, *options.provider_options))
+    }
+    return attrs.evolve(behind, **_set(options, _UNSET) | {"provider_options": both})
+
+
+def set_limits(limits: Limits) -> dict[str, Any]:
+    """Return the limits that differ from the usual ones: those that somebody set."""
+    return _set(limits, USUAL)
+
+
+def _set(values: Any, usual: Any) -> dict[str, Any]:
+    names = [field.name for field in attrs.fields(type(values))]
+    return {name: value for name in names if (value := getattr(values, name)) != getattr(usual, name)}

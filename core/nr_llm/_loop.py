@@ -88,7 +88,7 @@ def tool_loop(state: RunState, plan: Plan, invocations: list[ToolInvocation] | N
         if state.pending:
             if waiting := held(state, plan.toolbox):
                 yield from ask(Record(_approval_step(state, waiting), state))
-                return Suspended(state)
+                return Suspended(state, waiting)
             state = yield from _finish_turn(state, plan.toolbox, invocations)
         elif reason := _exhausted(state):
             state = attrs.evolve(state, answer="", reason=reason)

@@ -73,11 +73,13 @@ class Suspended:
 
     Attributes:
         state: The run, free of artifacts; keep it with `state.to_json()`.
+        waiting: The calls of the held turn that a person has to decide on.
     """
 
     __hash__ = None  # type: ignore[assignment]  # holds messages
 
     state: RunState
+    waiting: tuple[PendingCall, ...] = ()
 
     @property
     def run_id(self) -> str:
@@ -95,9 +97,9 @@ class Suspended:
             """Say why a result's attributes are missing; only names nobody has come here."""
             if name not in _RESULT:
                 raise AttributeError(f"'Suspended' object has no attribute {name!r}")
-            calls = ", ".join(dict.fromkeys(pending.call.name for pending in self.pending))
+            calls = ", ".join(dict.fromkeys(pending.call.name for pending in self.waiting))
             raise AttributeError(
-                f"the run has no {name} yet, it waits for a person: look at `pending` ({calls}) and go on with "
+                f"the run has no {name} yet, it waits for a person: look at `waiting` ({calls}) and go on with "
                 "Runtime.resume; a run that does ends as a RunResult"
             )
 

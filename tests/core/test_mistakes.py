@@ -130,6 +130,15 @@ class TestSuspended:
             _ = outcome.nonsense
         assert not hasattr(outcome, "output")
 
+    def test_it_says_which_calls_need_a_person(self) -> None:
+        """A read of the same turn is pending and does not."""
+        script = ScriptedProvider(calling(("echo", {"text": "x"}), ("remove", {"name": "y"})), "Done.")
+        outcome = Runtime(tools=[echo, remove], providers=[script], model="scripted:").run("x", tools=[echo, remove])
+
+        assert isinstance(outcome, Suspended)
+        assert [call.call.name for call in outcome.pending] == ["echo", "remove"]
+        assert outcome.waiting == outcome.pending[1:]
+
     def test_it_is_copied_and_pickled(self) -> None:
         """Whatever is asked of a half made one."""
         outcome = held()

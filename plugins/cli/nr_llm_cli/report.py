@@ -160,7 +160,14 @@ def state_of(state: RunState) -> dict[str, Any]:
 
 
 def pending_of(suspended: Suspended) -> list[dict[str, Any]]:
-    """Return the calls of a held turn."""
+    """Return the calls of a held turn, each with whether it is one that a person has to decide on."""
+    waiting = {pending.index for pending in suspended.waiting}
     return [
-        {"index": p.index, "name": p.call.name, "arguments": copy_object(p.call.arguments)} for p in suspended.pending
+        {
+            "index": p.index,
+            "name": p.call.name,
+            "arguments": copy_object(p.call.arguments),
+            "waits": p.index in waiting,
+        }
+        for p in suspended.pending
     ]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import aclosing, closing
@@ -18,6 +17,7 @@ from nr_llm._invoke import acall_one, call_one
 from nr_llm._listing import asking
 from nr_llm._observers import ObserverFactory
 from nr_llm._perform import Performer
+from nr_llm._transports import Transports
 from nr_llm.actors import Actor
 from nr_llm.conversation import Prompt
 from nr_llm.limits import Limits
@@ -97,8 +97,7 @@ class Runtime:
             completer=wrapped(middleware),
             redactor=redactor or (Redactor() if host is None else host.redactor),
         )
-        self._clients = (http, async_http)
-        self._transports: dict[tuple[str, bool, int], Any] = {}
+        self._transports = Transports(http, async_http)
         self._lock = threading.Lock()
         self._loop: LoopThread | None = None
 
@@ -280,7 +279,7 @@ class Runtime:
             ProviderError: The service refuses.
         """
         found = self.provider(provider)
-        asked, transport = asking(found), self._transport(found, is_async=False)
+        asked, transport = asking(found), self._transports.of(found, is_async=False)
         reply = None
         with closing(asked):
             while True:
@@ -293,7 +292,7 @@ class Runtime:
     async def amodels(self, provider: str) -> tuple[Model, ...]:
         """Ask a provider's service which models it offers; the asynchronous twin of `models`."""
         found = self.provider(provider)
-        asked, transport = asking(found), self._transport(found, is_async=True)
+        asked, transport = asking(found), self._transports.of(found, is_async=True)
         reply = None
         with closing(asked):
             while True:
@@ -307,11 +306,7 @@ class Runtime:
 
     def close(self) -> None:
         """Close connections, toolsets and threads; runs under way are not waited for."""
-        with self._lock:
-            transports, self._transports = self._transports, {}
-        for (_, is_async, _), transport in transports.items():
-            if not is_async:  # an async one belongs to an event loop and is closed with it
-                transport.close()
+        self._transports.close()
         if self._loop is not None:
             self._loop.close()
         if self._assembly.host is not None:
@@ -319,9 +314,7 @@ class Runtime:
 
     async def aclose(self) -> None:
         """Close connections, toolsets and threads, those of this event loop included."""
-        for (_, is_async, _), transport in tuple(self._transports.items()):
-            if is_async:
-                await transport.aclose()
+        await self._transports.aclose()
         self.close()
 
     def __enter__(self) -> Self:
@@ -344,7 +337,7 @@ class Runtime:
 
     def _performer(self, desk: Desk) -> Performer:
         return Performer(
-            desk, transport=self._transport(desk.provider, is_async=False), await_in_loop=self._await_in_loop
+            desk, transport=self._transports.of(desk.provider, is_async=False), await_in_loop=self._await_in_loop
         )
 
     def _await_in_loop(self, awaitable: Any, job: Job) -> Any:
@@ -365,21 +358,7 @@ class Runtime:
     def _aperformer(self, desk: Desk) -> AsyncPerformer:
         from nr_llm._aperform import AsyncPerformer
 
-        return AsyncPerformer(desk, transport=self._transport(desk.provider, is_async=True))
-
-    def _transport(self, provider: Provider | None, *, is_async: bool) -> Any:
-        """Return what sends for `provider`, made once and kept, or None for one that answers by itself."""
-        options = getattr(provider, "transport", None)
-        if provider is None or options is None:
-            return None
-        key = (provider.name, is_async, os.getpid())  # a fork may not use connections of the process it came from
-        with self._lock:
-            if key not in self._transports:
-                from nr_llm.http import AsyncHttpTransport, HttpTransport
-
-                kind = AsyncHttpTransport if is_async else HttpTransport
-                self._transports[key] = kind(options, client=self._clients[is_async])
-            return self._transports[key]
+        return AsyncPerformer(desk, transport=self._transports.of(desk.provider, is_async=True))
 
 
 async def _adrained(stream: AsyncRunStream) -> Outcome:

@@ -8,6 +8,7 @@ import attrs
 import click
 from nr_llm.errors import ConfigurationError, NrLlmError
 
+from nr_llm_cli.advice import advice
 from nr_llm_cli.exits import Exit, exit_of
 from nr_llm_cli.options import redactor_of
 from nr_llm_cli.screen import document, one_line
@@ -33,7 +34,8 @@ class Failure:
     @property
     def line(self) -> str:
         """The line for people."""
-        return one_line(f"Error: {self.message} {self.hint}".rstrip())
+        stop = "" if not self.hint or self.message.endswith((".", "!", "?", ":")) else "."
+        return one_line(f"Error: {self.message}{stop} {self.hint}".rstrip())
 
     @property
     def envelope(self) -> str:
@@ -66,10 +68,9 @@ def failure_of(error: BaseException) -> Failure:
     if not isinstance(error, NrLlmError):
         message = f"{type(error).__name__}: {error}".rstrip(": ")
         return Failure(Exit.UNEXPECTED, _masked(message), "Run it again with --debug to see where.")
-    hint = error.remedy if isinstance(error, ConfigurationError) else ""
-    message = str(error).removesuffix(hint).rstrip()
+    message = str(error).removesuffix(error.remedy).rstrip() if isinstance(error, ConfigurationError) else str(error)
     run_id = error.state.run_id if error.state is not None else None
-    return Failure(exit_of(error), _masked(message), hint, run_id)
+    return Failure(exit_of(error), _masked(message), advice(error), run_id)
 
 
 def _usage_hint(error: click.UsageError) -> str:

@@ -62,7 +62,7 @@ class LazyGroup(click.Group):
         """Find the command that the arguments name, or say which were meant."""
         name = args[0]
         if not name.startswith("-") and not ctx.resilient_parsing and self.get_command(ctx, name) is None:
-            alike = similar(name, self.list_commands(ctx))
+            alike = similar(name, self.list_commands(ctx)) or self._below(name)
             hint = f" Did you mean {' or '.join(map(repr, alike))}?" if alike else ""
             raise click.UsageError(f"There is no command {name!r}.{hint}", ctx)
         return super().resolve_command(ctx, args)
@@ -74,6 +74,13 @@ class LazyGroup(click.Group):
             rows += [(name, command.get_short_help_str(100)) for name, command in sorted(self._added(ctx).items())]
         with formatter.section("Commands"):
             formatter.write_dl(rows)
+
+    def _below(self, name: str) -> tuple[str, ...]:
+        """Return the commands of that name that are in groups, as they are typed."""
+        groups = ((above, place.load()) for above, place in self.places.items())
+        return tuple(
+            f"{above} {name}" for above, group in groups if isinstance(group, LazyGroup) and name in group.places
+        )
 
     def _added(self, ctx: click.Context) -> dict[str, click.Command]:
         from nr_llm_cli.extensions import added_commands

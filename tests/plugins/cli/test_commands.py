@@ -98,6 +98,8 @@ def test_a_typing_error_is_met_with_a_suggestion() -> None:
     """Commands and options that look alike are named."""
     assert "There is no command 'rnu'. Did you mean 'run'? See nr-llm --help." in invoke("rnu").stderr
     assert "There is no command 'zzz'. See nr-llm tools --help." in invoke("tools", "zzz").stderr
+    assert "Did you mean 'plugins doctor'? See nr-llm --help." in invoke("doctor").stderr
+    assert "unexpected extra argument (b). See nr-llm run --help." in invoke("run", "a", "b").stderr
     assert invoke("run", "hi", "--modle", "x").exit_code == 2
     assert invoke("--nope").exit_code == 2
     assert invoke("rnu").exit_code == 2

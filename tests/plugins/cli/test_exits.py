@@ -10,6 +10,8 @@ from nr_llm.state import RunState, TerminationReason
 from nr_llm_cli.exits import REASONS, Exit, exit_of
 from nr_llm_cli.failures import Failure, Stop, failure_of
 
+UNREAD = "No configuration file is read: --config or NR_LLM_CONFIG names one."
+
 CODES = {
     "NrLlmError": 1,
     "InvalidValueError": 2,
@@ -108,6 +110,37 @@ def test_an_error_names_its_run() -> None:
     error.state = RunState(run_id="r1", model="acme:x")
 
     assert failure_of(error) == Failure(Exit.PROVIDER, "acme: broke (HTTP 500)", "", "r1")
+
+
+@pytest.mark.parametrize(
+    ("error", "hint"),
+    [
+        (UnknownNameError("tool", "x"), "See nr-llm tools list."),
+        (UnknownNameError("tool group", "x"), "See nr-llm tools list."),
+        (UnknownNameError("secret", "x", remedy="Pass it."), "Pass it."),
+        (UnknownNameError("provider", "x"), f"See nr-llm providers list. {UNREAD}"),
+        (UnknownNameError("model", "x", remedy="Write it."), f"Write it. {UNREAD}"),
+        (errors.ModelNotFoundError("gone", provider="acme"), "See nr-llm models list --provider acme."),
+        (
+            errors.AuthenticationError("no", provider="my-acme", status=401),
+            "Check the key: NR_LLM_MY_ACME_API_KEY, or where the provider's table or page says.",
+        ),
+        (errors.AuthenticationError("no", status=401), ""),
+        (errors.ServiceError("no", provider="acme"), ""),
+    ],
+)
+def test_what_to_do_on_the_command_line_is_said(error: NrLlmError, hint: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The library knows no command that lists names, and no option that names a file."""
+    monkeypatch.delenv("NR_LLM_CONFIG", raising=False)
+
+    assert failure_of(error).hint == hint
+
+
+def test_a_file_that_is_read_is_not_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file was named, so its absence is not the reason."""
+    monkeypatch.setenv("NR_LLM_CONFIG", "nr-llm.toml")
+
+    assert UNREAD not in failure_of(UnknownNameError("provider", "x")).hint
 
 
 def test_an_unexpected_error_names_its_type_and_the_way_to_more() -> None:

@@ -124,6 +124,9 @@ class Services:
         settings, missing = self._settings(name, tables, maker)
         try:
             provider = made(maker.function(name=name, settings=settings), name)
+        except ConfigurationError as error:
+            text = str(error).removesuffix(error.remedy).rstrip()
+            raise ConfigurationError(f"{_place(name, tables)}: {text}", remedy=error.remedy) from error
         except NrLlmError:
             raise
         except Exception as error:  # a plugin may raise anything; its other providers go on
@@ -154,9 +157,9 @@ class Services:
         try:
             return self.plugin(kind[1])
         except UnknownNameError as error:
-            raise ConfigurationError(
-                f"{place}: {error}", remedy=f"Install the package that brings it: pip install 'nr-llm[{kind[1]}]'."
-            ) from error
+            install = f"Install the package that brings it: pip install 'nr-llm[{kind[1]}]'."
+            remedy = f"Correct plugin in [providers.{name}]." if error.suggestions else install
+            raise ConfigurationError(f"{place}: {error}", remedy=remedy) from error
 
     def _settings(self, name: str, tables: Sequence[Table], maker: Maker) -> tuple[object, tuple[str, ...]]:
         """Return the settings, and the variables of a key that is announced and missing."""

@@ -246,7 +246,8 @@ class TestRefused:
         [
             ('[providers.vllm]\nbase_url = "http://a"', "does not say whose form", 'plugin = "openai"'),
             ("[providers.vllm]\nplugin = 5", "plugin is no text", 'plugin = "openai"'),
-            ('[providers.vllm]\nplugin = "from"', "no plugin named 'from'. Did you mean 'form'", "nr-llm[from]"),
+            ('[providers.vllm]\nplugin = "from"', "no plugin named 'from'. Did you mean 'form'", "Correct plugin in"),
+            ('[providers.vllm]\nplugin = "zzz"', "no plugin named 'zzz'", "nr-llm[zzz]"),
             ('[providers.vllm]\nplugin = "tools"', "plugin 'tools' makes no further providers", "openai"),
             (VLLM + "rwos = 3", "'rwos'. Did you mean 'rows'", "api_key_env"),
             (VLLM + "rows = 'x'", "'rows' from", "int"),
@@ -292,16 +293,28 @@ class TestRefused:
             own.provider("x")
         assert [provider.name for provider in own.providers()] == ["vllm"]
 
-    def test_an_error_of_ours_is_told_as_it_is(self, tmp_path: Path):
-        """A configuration error of the plugin is raised unchanged."""
+    def test_a_configuration_error_of_the_plugin_says_which_table(self, tmp_path: Path):
+        """The plugin knows what is wrong and not where it was written."""
 
         class Picky:
             @hookimpl
             def nr_llm_make_provider(self, name: str, settings: FormSettings):
-                raise ConfigurationError("no such address")
+                raise ConfigurationError("No such address.", remedy="Write another.")
 
-        with pytest.raises(ConfigurationError, match="no such address"):
+        with pytest.raises(ConfigurationError, match=r"nr-llm.toml: \[providers.x\]: No such address\.") as caught:
             host(tmp_path, '[providers.x]\nplugin = "picky"', plugins={"picky": Picky()}).provider("x")
+        assert caught.value.remedy == "Write another."
+
+    def test_another_error_of_ours_is_told_as_it_is(self, tmp_path: Path):
+        """It is raised unchanged."""
+
+        class Broken:
+            @hookimpl
+            def nr_llm_make_provider(self, name: str, settings: FormSettings):
+                raise PluginLoadError("no such library", plugin="broken")
+
+        with pytest.raises(PluginLoadError, match=r"^Plugin 'broken': no such library$"):
+            host(tmp_path, '[providers.x]\nplugin = "broken"', plugins={"broken": Broken()}).provider("x")
 
     def test_a_name_that_is_a_plugins(self, site: Site, tmp_path: Path):
         """A service that would share a plugin's variables is refused, however the name is spelt."""

@@ -102,6 +102,7 @@ class TestArtifacts:
         assert OMITTED == bound_artifacts((ToolArtifact.text("", "x" * (room + 1)),))[0].label
         assert "" == bound_artifacts((ToolArtifact.text("", "€" * (room // 3)),))[0].label
 
+    @pytest.mark.lesson(66, 67)
     @pytest.mark.parametrize(
         ("artifact", "why"),
         [

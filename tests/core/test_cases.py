@@ -60,6 +60,7 @@ def content_of(result: Any, position: int = 0) -> str:
 class TestConversations:
     """What is asked, answered and counted."""
 
+    @pytest.mark.lesson(16, 118, 123)
     def test_an_unknown_tool_is_an_error_entry_and_the_run_answers(self) -> None:
         """Case 25: the entry names the tool nobody has, and the run still answers."""
         with Harness() as harness:
@@ -96,6 +97,7 @@ class TestConversations:
         assert '{"what": "a' in content_of(result)
         assert "[1]" in content_of(result, 1)
 
+    @pytest.mark.lesson(39)
     def test_the_cap_spans_resumes(self) -> None:
         """Case 32, corrected: a run that suspends gets no new rounds by being resumed, in another process either."""
         with Harness(tools=[change]) as harness:
@@ -118,6 +120,7 @@ class TestConversations:
 
         assert (Usage(30, 3), 2) == (result.usage, result.rounds)
 
+    @pytest.mark.lesson(64)
     def test_a_failed_call_is_flagged_in_the_history(self) -> None:
         """Case 36: the turn that answers a failed call says so to the providers that have a flag for it."""
         with Harness() as harness:
@@ -185,6 +188,7 @@ class TestConversations:
 class TestBounds:
     """What tools hand over, seen where it arrives."""
 
+    @pytest.mark.lesson(43, 44, 139)
     def test_a_long_result_is_cut_at_the_end(self) -> None:
         """Case 41: of 60,005 bytes exactly 50,000 are left, the beginning first and the marker last."""
         cut = bound_text("head" + "x" * 60_001)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from nr_llm._host import PluginHost
 from nr_llm.plugins import Finding
 
@@ -22,6 +23,7 @@ class TestDoctor:
 
         assert self.of(PluginHost.discover(["acme-a"]), site) == []
 
+    @pytest.mark.lesson(153)
     def test_each_state(self, site: Site):
         """Each state that is not well has what, why and a fix, the serious first."""
         site.add("nr-llm", "0.1.0")

@@ -222,6 +222,7 @@ def refused() -> dict[str, object]:
 
 
 class TestRefused:
+    @pytest.mark.lesson(156)
     @pytest.mark.parametrize("why", refused())
     def test_refused(self, why: str):
         """The refusal says what to change."""

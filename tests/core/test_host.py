@@ -31,6 +31,7 @@ class TestGiven:
         assert host.provider("sky").name == "sky"
         assert [record.name for record in host.records()] == ["weather", "plugin", "snow", "shared", "sky"]
 
+    @pytest.mark.lesson(116)
     def test_file_of_tools(self):
         """A module handed over in code may be nothing but @tool functions, each once."""
         module = types.ModuleType("mine")
@@ -123,6 +124,7 @@ class TestGiven:
 class TestIsolation:
     """Each way to be broken: what is written, and what state and reason it ends in."""
 
+    @pytest.mark.lesson(7, 8, 9, 150, 151, 152)
     @pytest.mark.parametrize(
         ("code", "state", "why"),
         [

@@ -39,6 +39,7 @@ class TestDiscovery:
 
         assert (registered.plugin, registered.distribution, registered.version) == ("one", "acme-one", "1.0")
 
+    @pytest.mark.lesson(30, 149, 157)
     @pytest.mark.parametrize(
         ("requires", "state", "why"),
         [
@@ -123,6 +124,7 @@ class TestDiscovery:
 
 
 class TestSelection:
+    @pytest.mark.lesson(146, 147, 154, 160)
     @pytest.mark.parametrize(
         ("options", "reason"),
         [
@@ -170,6 +172,7 @@ class TestRequire:
         """A plugin that works is returned, loaded."""
         assert PluginHost({"p": Plugin(tools=[named("a")])}).require("p").tools == ("a",)
 
+    @pytest.mark.lesson(155)
     def test_unknown(self):
         """A name nobody has names those alike."""
         with pytest.raises(UnknownNameError, match=r"'sqll'.*'sql'"):
@@ -185,6 +188,7 @@ class TestRequire:
         assert caught.value.__cause__ is error
         assert caught.value.plugin == "p"
 
+    @pytest.mark.lesson(155)
     def test_states(self, site: Site):
         """What keeps a plugin out is the error."""
         site.plugin("a", GOOD)

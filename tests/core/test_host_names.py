@@ -30,6 +30,7 @@ class TestTools:
 
         assert host.tool("a") is host.tool("p:a") is host.tool("p__a")
 
+    @pytest.mark.lesson(41, 54, 126)
     def test_strangers_clash(self, site: Site):
         """Among strangers nobody gets a name, both are named, and each is found by its address."""
         site.plugin("a", GOOD)
@@ -62,6 +63,7 @@ class TestTools:
         assert host.tool("good").distribution is None
         assert host.tool("tools__good").distribution == "nr-llm-tools"
 
+    @pytest.mark.lesson(42)
     def test_wire_names_are_unique(self):
         """A wire name that is too long, unfit or by chance another tool's is told apart by a digest."""
         long = "x" * 60
@@ -81,6 +83,7 @@ class TestTools:
         assert [host.tool(registered.address) for registered in host.tools()] == list(host.tools())
         assert names == [registered.wire_name for registered in PluginHost(plugins).tools()]
 
+    @pytest.mark.lesson(18)
     def test_unknown(self):
         """An unknown tool names those alike, and plugins that failed."""
         host = PluginHost({"p": Plugin(tools=[named("read_file")]), "q": Plugin(tools=RuntimeError("no"))})
@@ -90,6 +93,7 @@ class TestTools:
 
         assert "Plugin 'q' failed: nr_llm_tools raised RuntimeError" in caught.value.remedy
 
+    @pytest.mark.lesson(18)
     def test_address_of_a_broken_plugin(self):
         """An address whose plugin is broken or missing raises that."""
         host = PluginHost({"p": Plugin(tools=RuntimeError("no"))})
@@ -121,6 +125,7 @@ PROVIDING = """
 
 
 class TestProviders:
+    @pytest.mark.lesson(92)
     def test_loads_one(self, site: Site):
         """A provider loads the plugin of its name and no other."""
         site.plugin("one", PROVIDING.format(names="'one'"))
@@ -162,6 +167,7 @@ class TestProviders:
         with pytest.raises(NameClashError, match=r"provider 'x' is offered by 'a'.*deny one of the packages"):
             host.provider("x")
 
+    @pytest.mark.lesson(11)
     def test_own_goes_first(self, site: Site):
         """The program's own provider goes before an installed one, which is not even loaded."""
         site.plugin("one", PROVIDING.format(names="'one'"))

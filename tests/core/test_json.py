@@ -148,11 +148,13 @@ states = st.builds(
 class TestState:
     """A run state through JSON."""
 
+    @pytest.mark.lesson(24, 25, 130)
     @given(states)
     def test_nothing_is_lost(self, state: RunState) -> None:
         """Any state survives JSON."""
         assert state == RunState.from_json(decode(encode_bytes(state.to_json())))  # type: ignore[arg-type]
 
+    @pytest.mark.lesson(52)
     def test_side_fields_survive(self) -> None:
         """Attachments, reasoning, provider state and extra keys are part of a stored state."""
         state = RunState(
@@ -190,6 +192,7 @@ class TestState:
                 RunState.from_json({"run_id": "r", "model": "m"} | bad)
         assert 1 == RunState.from_json({"run_id": "r", "model": "m", "seconds": 1}).seconds
 
+    @pytest.mark.lesson(87)
     def test_no_field_can_hold_an_artifact(self) -> None:
         """No type reachable from a run state is a result or an artifact."""
         names = repr(reachable(RunState))

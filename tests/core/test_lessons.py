@@ -13,6 +13,7 @@ from nr_llm import (
     Cancellation,
     ChatMessage,
     InvalidValueError,
+    PluginHost,
     Role,
     RunState,
     Suspended,
@@ -28,7 +29,11 @@ from nr_llm.limits import Limits
 from nr_llm.results import ToolResult
 from nr_llm.testing import Harness, calling
 
+from tests.core.plugin_parts import Model
 from tests.core.waiting import AGES
+from tests.distributions import Site, site
+
+__all__ = ["site"]
 
 
 @tool
@@ -57,6 +62,7 @@ def stored(state: RunState) -> RunState:
 class TestWords:
     """What the model is told."""
 
+    @pytest.mark.lesson(45, 46)
     @pytest.mark.parametrize(("written", "hinted"), [('{"what": "a', True), ("", True), ("null", True), ("[1]", False)])
     def test_a_model_whose_arguments_were_cut_is_told_how_to_get_them_through(self, written: str, hinted: bool) -> None:
         """Sent again at the same length they would be cut again; what was not cut needs no such hint."""
@@ -66,6 +72,7 @@ class TestWords:
         assert told.is_error
         assert ("cut at its limit of tokens, send less in one call" in told.content) is hinted
 
+    @pytest.mark.lesson(40)
     def test_an_unknown_name_reveals_no_tool_that_is_not_offered(self) -> None:
         """Neither in the list nor as a suggestion, however near the guess."""
         hidden = attrs.evolve(look, name="look_inside")
@@ -77,6 +84,7 @@ class TestWords:
         assert "The tools are: look." in told.content
         assert "look_inside" not in told.content
 
+    @pytest.mark.lesson(27)
     def test_an_instruction_is_in_the_first_request_and_in_what_is_shown_of_it(self) -> None:
         """The step that tells of a request has the messages of the request."""
         with Harness() as harness:
@@ -92,6 +100,7 @@ class TestHeldTurns:
 
     TWICE = (("note", {"what": "same"}), ("note", {"what": "same"}))
 
+    @pytest.mark.lesson(70, 71, 73)
     def test_every_call_that_waits_is_told_and_each_verdict_reaches_its_own(self) -> None:
         """Two equal calls of one turn are two; what ran does so once, and nobody is asked a second time."""
         ran: list[str] = []
@@ -106,6 +115,7 @@ class TestHeldTurns:
         assert [call.is_error for call in result.invocations] == [True, False]  # type: ignore[union-attr]
         assert result.content == "done"  # type: ignore[union-attr]
 
+    @pytest.mark.lesson(38)
     def test_a_resumed_run_has_its_whole_conversation(self) -> None:
         """From the question to the answer, so that the next run can begin with it."""
         with Harness(tools=[noting([])]) as harness:
@@ -119,6 +129,7 @@ class TestHeldTurns:
         assert [message.role for message in asked] == roles
         assert asked[2].content == "wrote a"
 
+    @pytest.mark.lesson(55, 83)
     def test_an_approved_call_runs_with_what_the_program_passes_anew(self) -> None:
         """What tools get from the program is no part of the state, and asks for no second approval."""
         seen: list[Any] = []
@@ -138,6 +149,7 @@ class TestHeldTurns:
         assert not isinstance(result, Suspended)
         assert seen == [live]
 
+    @pytest.mark.lesson(121)
     def test_an_approved_call_that_was_cancelled_is_not_run_again(self) -> None:
         """Whichever state was kept last, it ran once at most and nobody says that it did not."""
         ran: list[str] = []
@@ -167,6 +179,7 @@ class TestHeldTurns:
 class TestTools:
     """What tools are made of, and what they raise."""
 
+    @pytest.mark.lesson(56)
     def test_what_a_tool_raises_is_not_taken_for_the_cancelling_of_its_neighbour(self) -> None:
         """Each call has the fate of its own tool, also where one fails while another one waits."""
         failed = asyncio.Event()
@@ -193,6 +206,7 @@ class TestTools:
         assert "failed with KeyError" in result.invocations[1].content
         assert result.content == "done"
 
+    @pytest.mark.lesson(80)
     def test_markers_of_others_in_an_annotation_are_passed_over(self) -> None:
         """A parameter is described by what is known of its annotation, whatever else stands there."""
 
@@ -223,6 +237,7 @@ TAGGED: list[Any] = [
 class TestStates:
     """A stored state is data, whoever wrote it."""
 
+    @pytest.mark.lesson(84, 85)
     @pytest.mark.parametrize("value", TAGGED, ids=lambda value: next(iter(value)))
     def test_a_state_names_no_class_to_make(self, value: dict[str, Any]) -> None:
         """What other formats take for one is a fault in place of our own values, and plain data inside a call's."""
@@ -236,3 +251,18 @@ class TestStates:
         state = stored(RunState(run_id="r", model="m", messages=messages))
 
         assert state.messages[0].tool_calls[0].arguments == {"what": value}  # type: ignore[index]
+
+
+class TestProviders:
+    """Our own providers are plugins like any."""
+
+    @pytest.mark.lesson(11)
+    def test_a_provider_of_ours_can_be_denied_and_replaced(self, site: Site) -> None:
+        """It is not even imported, and its name is the program's to give."""
+        site.add("nr-llm-openai", entry_points={"openai": "plugin_own"}, modules={"plugin_own": "raise RuntimeError"})
+        mine = Model("openai")
+
+        host = PluginHost.discover(["nr-llm-openai"], ["nr-llm-openai"], plugins={"mine": mine})
+
+        assert host.provider("openai").provider is mine
+        assert [registered.provider for registered in host.providers()] == [mine]

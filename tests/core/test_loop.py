@@ -252,6 +252,7 @@ class TestTurns:
         assert () == first.pending
         assert 2 == sum(m.role is Role.TOOL for m in first.messages)
 
+    @pytest.mark.lesson(122, 143)
     def test_repeated_and_missing_ids_become_unique(self) -> None:
         """Ids that repeat in a turn or in the run are renamed, in call and result alike."""
         turn = calling(ToolCall("a", "look"), ToolCall("a", "look"))
@@ -374,6 +375,7 @@ class TestContext:
 class TestApproval:
     """A turn that waits for a person."""
 
+    @pytest.mark.lesson(72)
     def test_nothing_of_a_held_turn_runs(self) -> None:
         """Case 77: one call that needs an approval holds the whole turn."""
         run = loop([calling(("look", {}), ("ask_first", {}))], look, ask_first)
@@ -384,6 +386,7 @@ class TestApproval:
         assert "approval" == run.kinds[-1]
         assert "run" == run.outcome.run_id
 
+    @pytest.mark.lesson(39, 72)
     @pytest.mark.parametrize(("verdict", "ran"), [(Verdict.APPROVED, True), (Verdict.DENIED, False)])
     def test_a_verdict_lets_the_turn_go_on(self, verdict: Verdict, ran: bool) -> None:
         """Case 78: approved calls run, denied ones are answered, and the run continues with its totals."""
@@ -418,6 +421,7 @@ class TestRestart:
         turns = sum(m.role is Role.ASSISTANT for m in messages)
         return [calling(("look", {}), ("peek", {})), calling(("idempotent", {}), ("look", {})), text("end")][turns]
 
+    @pytest.mark.lesson(72, 119)
     def test_every_checkpoint_ends_the_same(self) -> None:
         """Restarted from any checkpoint, through JSON, a run has the same messages and repeats no finished turn."""
         idempotent = attrs.evolve(write, name="idempotent", effect="idempotent_write")
@@ -442,6 +446,7 @@ class TestRestart:
         driven.outcome = driven._drive(tool_loop(start, plan(*tools)))
         return driven
 
+    @pytest.mark.lesson(121)
     def test_a_fenced_write_is_not_run_again(self) -> None:
         """From the fence of a write its outcome is unknown, and nobody calls it not executed."""
         run = loop([calling(("write", {})), text("x")], write)

@@ -59,6 +59,7 @@ class TestWindow:
         assert (870, 0) == (budget.budget, budget.dropped)
         assert budget.budget - budget.estimated == budget.remaining
 
+    @pytest.mark.lesson(76)
     def test_the_newest_turn_stays(self) -> None:
         """Oldest turns go first, calls together with their results; head and newest turn stay."""
         call = ChatMessage.assistant_tool_calls([ToolCall("c", "n", {"a": "x" * 400})])
@@ -142,6 +143,7 @@ class TestConversation:
             with pytest.raises(InvalidValueError, match="attachments"):
                 as_messages(prompt, attachments=[image])
 
+    @pytest.mark.lesson(37)
     @pytest.mark.parametrize(
         ("prompt", "text"),
         [
@@ -214,6 +216,7 @@ class TestTools:
         with pytest.raises(InvalidValueError, match=field):
             attrs.evolve(echo, **{field: 0})
 
+    @pytest.mark.lesson(29)
     def test_from_schema(self) -> None:
         """A raw schema needs no signature; the context goes to the named parameter."""
         seen: list[ToolContext] = []

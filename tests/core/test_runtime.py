@@ -145,6 +145,7 @@ class TestRuns:
 
         assert ["echo"] == [call.name for call in reply.tool_calls]
 
+    @pytest.mark.lesson(108)
     def test_call_passes_the_seam(self, colour: Any) -> None:
         """A single call is validated and bounded like any other."""
         own = runtime("x")
@@ -163,6 +164,7 @@ class TestRuns:
         assert isinstance(held, Suspended)
         assert ("done", ["wrote x"]) == (result.content, [i.content for i in result.invocations])
 
+    @pytest.mark.lesson(53, 71)
     def test_a_verdict_per_call(self, colour: Any) -> None:
         """Verdicts may differ between the calls of a turn."""
         asking = attrs.evolve(write, approval=True)
@@ -179,6 +181,7 @@ class TestRuns:
         assert TerminationReason.DRY_RUN is result.reason
         assert [] == own.provider("scripted").requests  # type: ignore[union-attr]
 
+    @pytest.mark.lesson(129)
     def test_steps_arrive_in_the_order_of_the_calls(self, colour: Any) -> None:
         """Events follow completion, trace steps follow the calls."""
         gate = threading.Event()
@@ -256,6 +259,7 @@ class TestRuns:
 
         assert (4, 1) == (len(result.invocations), most)
 
+    @pytest.mark.lesson(47, 63, 125)
     def test_context_of_a_tool(self, colour: Any) -> None:
         """A tool learns its run, call, actor and deps, gets secrets, reports progress."""
         seen: dict[str, Any] = {}
@@ -507,6 +511,7 @@ class TestChoice:
 class TestToolFaults:
     """Tools that misbehave."""
 
+    @pytest.mark.lesson(57)
     def test_exception_text_stays_in_the_log(self, colour: Any, caplog: pytest.LogCaptureFixture) -> None:
         """Case 26: neither model nor trace sees what a tool raised; the log does, secrets masked."""
 
@@ -524,6 +529,7 @@ class TestToolFaults:
         assert not any("hunter22" in str(e) for e in steps if is_tool_step(e))
         assert ("ValueError" in caplog.text, "hunter22" in caplog.text) == (True, False)
 
+    @pytest.mark.lesson(74)
     @pytest.mark.parametrize(
         "error", [SystemExit(3), GeneratorExit(), asyncio.CancelledError(), StopIteration(), TimeoutError()]
     )
@@ -674,6 +680,7 @@ class TestEdges:
         assert "delta" in seen
         assert (2, False) == (caplog.text.count("switched off"), "secret of" in caplog.text)
 
+    @pytest.mark.lesson(127)
     def test_observers_see_steps_before_they_are_stored(self, colour: Any) -> None:
         """A step is shown even when storing it fails, and the store's failure stops the run."""
         seen: list[Any] = []

@@ -95,6 +95,7 @@ def test_what_is_listed_is_taken(hint: str, given: str, value: str) -> None:
     assert same(reader(hint)(decode(given)), meaning(value))
 
 
+@pytest.mark.lesson(106, 117)
 @pytest.mark.parametrize(("hint", "given"), [row[:2] for row in rows("What is refused")], ids=str)
 def test_what_is_listed_as_refused_is_refused(hint: str, given: str) -> None:
     """Each line of the table of refusals holds."""
@@ -114,6 +115,7 @@ def kind(value: Any) -> str:
     return f"text of {kind(spelled)}" if canonical else f"text {value!r}"
 
 
+@pytest.mark.lesson(106)
 @pytest.mark.parametrize("hint", sorted({row[0] for row in rows("What is converted")}))
 def test_nothing_converts_that_is_not_listed(hint: str) -> None:
     """The kinds of probes that change their form on the way in are the kinds in the table of conversions."""

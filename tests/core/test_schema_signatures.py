@@ -145,6 +145,7 @@ class TestSignature:
 
 
 class TestCallables:
+    @pytest.mark.lesson(107)
     def test_a_bound_method_leaves_self_out(self) -> None:
         """An object's method is a tool of that object."""
         notes = Notes("a/")
@@ -152,11 +153,13 @@ class TestCallables:
         assert notes.find(**signature_of(notes.find).structure({"word": "b"})) == "a/b"
         assert signature_of(notes.find).description == "Find a note."
 
+    @pytest.mark.lesson(107)
     @pytest.mark.parametrize("function", [Notes.count, Notes.upper, Notes("")])
     def test_other_callables_are_read_alike(self, function: Callable[..., str]) -> None:
         """Class methods, static methods and objects with ``__call__`` have a signature too."""
         assert signature_of(function).structure({"word": "a"}) == {"word": "a"}
 
+    @pytest.mark.lesson(79)
     def test_what_a_partial_binds_is_not_the_models(self) -> None:
         """Arguments the host has fixed are neither offered nor overridden, whatever their type."""
 
@@ -175,6 +178,7 @@ class TestCallables:
         """A signature that Python itself cannot bind is told at registration."""
         assert "has no signature" in refusal(functools.partial(search, nothing=1))
 
+    @pytest.mark.lesson(109)
     def test_a_decorated_function_is_read_through(self) -> None:
         """`functools.wraps` keeps the signature of what is wrapped."""
 
@@ -184,6 +188,7 @@ class TestCallables:
 
         assert signature_of(wrapper).parameters == signature_of(search).parameters
 
+    @pytest.mark.lesson(17)
     @pytest.mark.parametrize("function", [Notes, len, 5, functools.partial(len)])
     def test_what_is_no_python_function_is_an_error(self, function: Any) -> None:
         """Classes, builtins and values have no signature to go by."""
@@ -191,6 +196,7 @@ class TestCallables:
 
 
 class TestContext:
+    @pytest.mark.lesson(78)
     def test_the_context_is_found_by_its_annotation(self) -> None:
         """It has any name, any place, and is not the model's to give."""
 
@@ -426,6 +432,7 @@ class TestNames:
 
         assert Tools.found.structure({"a": 1}) == {"a": 1}
 
+    @pytest.mark.lesson(78)
     def test_our_own_names_need_no_import_at_run_time(self) -> None:
         """Linters move ToolContext below ``if TYPE_CHECKING``; that must not hide it."""
         module = types.ModuleType("elsewhere")

@@ -85,6 +85,7 @@ def test_a_plugin_without_tools_is_told(site: Site, code: str, told: str) -> Non
         check_installed("acme-odd")
 
 
+@pytest.mark.lesson(158)
 def test_what_is_not_installed_is_told() -> None:
     """A misspelled name does not pass."""
     with pytest.raises(AssertionError, match="No installed distribution 'acme-nothing' declares a plugin"):

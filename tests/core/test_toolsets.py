@@ -12,6 +12,7 @@ from tests.core.plugin_parts import Shared
 
 
 class TestToolsets:
+    @pytest.mark.lesson(20)
     def test_opened_on_first_use(self):
         """It is asked for its tools once, opened before the first call of one, and closed with the host."""
         shared = Shared("a", "b")

@@ -208,6 +208,7 @@ def kept(state: RunState) -> RunState:
     return RunState.from_json(json.loads(encode_bytes(state.to_json())))
 
 
+@pytest.mark.lesson(66, 67)
 @pytest.mark.parametrize("colour", ["sync", "async"])
 @tried(150)
 @given(acts, st.booleans())

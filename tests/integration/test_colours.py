@@ -6,6 +6,7 @@ import asyncio
 import json
 from typing import Any
 
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from nr_llm import Limits, RunState, StepKind, Suspended
@@ -51,6 +52,7 @@ async def drained(harness: Harness, settings: dict[str, Any]) -> Any:
     return stream.outcome
 
 
+@pytest.mark.lesson(23, 28, 35, 113)
 @tried(40)
 @given(scripts, limits)
 @example(EVERYTHING, Limits())
@@ -66,6 +68,7 @@ def test_both_colours_leave_the_same(script: Script, bounds: Limits) -> None:
     assert whole == streamed | {"text": None}
 
 
+@pytest.mark.lesson(119)
 @tried(40)
 @given(scripts)
 @example(EVERYTHING)

@@ -122,6 +122,7 @@ def sinks(left: Left, log: str) -> list[tuple[str, str]]:
     return found
 
 
+@pytest.mark.lesson(65, 131, 137)
 @both
 @each_way
 def test_nothing_leaves_with_a_run(colour: str, streamed: bool, caplog: pytest.LogCaptureFixture) -> None:
@@ -146,6 +147,7 @@ def test_the_second_request_holds_both_typed_turns(colour: str, streamed: bool) 
     assert ("tool", "c2", True) == (stumbled["role"], stumbled["tool_call_id"], "ValueError" in stumbled["content"])
 
 
+@pytest.mark.lesson(68, 138)
 @both
 @each_way
 def test_the_live_step_shows_it_whole(colour: str, streamed: bool) -> None:

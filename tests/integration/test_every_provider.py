@@ -118,6 +118,7 @@ def canonical(messages: Sequence[ChatMessage]) -> list[Any]:
 ORDERS = [[form.name for form in (*FORMATS[i:], *FORMATS[:i])] for i in range(len(FORMATS))]
 
 
+@pytest.mark.lesson(49)
 @pytest.mark.parametrize("colour", COLOURS)
 @pytest.mark.parametrize("order", ORDERS, ids="-".join)
 def test_a_conversation_goes_through_every_provider(services: Services, order: list[str], colour: str) -> None:
@@ -133,6 +134,7 @@ def test_a_conversation_goes_through_every_provider(services: Services, order: l
     assert len(messages) == 2 + 5 * len(order)
 
 
+@pytest.mark.lesson(35)
 def test_the_result_is_the_same_in_all_colours_and_orders() -> None:
     """But for reasoning, state and ids."""
     seen: list[list[Any]] = []

@@ -177,6 +177,7 @@ TRAPS = [
 MIXED: Script = [[("read", {}), ("write", {}), ("aread", {}), ("awrite", {"n": 1})], [("put", {}), ("read", {})]]
 
 
+@pytest.mark.lesson(48, 141)
 @pytest.mark.parametrize("colour", ["sync", "async"])
 @pytest.mark.parametrize(("place", "how"), TRAPS)
 @tried(25)
@@ -207,6 +208,7 @@ def test_stopped_everywhere(place: str, how: str, colour: str) -> None:
     assert position > {"model": 3, "tool": 6}.get(place, 10)
 
 
+@pytest.mark.lesson(141)
 @tried(60)
 @given(scripts, st.integers(1, 30))
 @example(MIXED, 7)

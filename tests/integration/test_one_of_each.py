@@ -72,6 +72,7 @@ def test_one_encoder() -> None:
     assert set() == imported & FOREIGN
 
 
+@pytest.mark.lesson(139)
 @pytest.mark.parametrize(
     ("name", "modules"),
     [

@@ -183,6 +183,7 @@ def test_two_tools_of_one_name_are_refused(colour: str) -> None:
     assert [] == harness.requests
 
 
+@pytest.mark.lesson(62)
 @pytest.mark.parametrize("colour", ["sync", "async"])
 def test_three_blocking_tools_meet(colour: str) -> None:
     """Blocking tools of one turn run at the same time, also under an event loop, which stays free meanwhile."""

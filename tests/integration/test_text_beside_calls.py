@@ -148,6 +148,7 @@ def runtime_for(name: str, service: Service) -> Runtime:
     )
 
 
+@pytest.mark.lesson(31, 32, 33, 34, 36, 81, 96, 103, 114)
 @pytest.mark.parametrize("colour", ["sync", "async"])
 @pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
 @pytest.mark.parametrize("name", CALLING)

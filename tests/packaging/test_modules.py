@@ -130,11 +130,13 @@ def brought_by(statement: str) -> set[str]:
     return {name.split(".")[0] for name in done.stdout.split()} - set(sys.stdlib_module_names)
 
 
+@pytest.mark.lesson(88, 89, 90)
 def test_importing_the_core_brings_nothing() -> None:
     """`import nr_llm` imports no library: its names are fetched when they are asked for."""
     assert brought_by("import nr_llm") == {"nr_llm"}
 
 
+@pytest.mark.lesson(88, 89, 90)
 def test_every_public_name_is_light() -> None:
     """Even all public names together bring no HTTP client, no validator, no converter and no plugin."""
     light = {"nr_llm", "attr", "attrs", "pluggy", "importlib_metadata", "lazy_importer", "zipp"}

@@ -35,6 +35,7 @@ def test_ids_are_kept() -> None:
     assert ids([("a", "f", {}), ("b", "f", {})]) == ["a", "b"]
 
 
+@pytest.mark.lesson(143)
 def test_missing_and_repeated_ids_are_made_up() -> None:
     """None is taken twice, also not one that comes later."""
     assert ids([(None, "f", {}), (None, "f", {})]) == ["call_0", "call_1"]

@@ -85,6 +85,7 @@ class TestCalls:
         """Gateways send texts; a list is no arguments."""
         assert calls_of(read(payload(use() | {"input": given}))) == [("toolu_1", "add", arguments, malformed)]
 
+    @pytest.mark.lesson(144)
     @pytest.mark.parametrize(
         ("blocks", "malformed", "reason"),
         [
@@ -121,6 +122,7 @@ class TestThinking:
         assert (answer.content, answer.reasoning) == ("Hi", "Hm.")
         assert answer.provider_state == {"model": "claude-sonnet-4-5", "content": blocks}
 
+    @pytest.mark.lesson(26)
     @pytest.mark.parametrize(
         "block",
         [

@@ -113,6 +113,7 @@ class TestTurns:
 
 
 class TestCalls:
+    @pytest.mark.lesson(64)
     def test_results_are_in_one_turn_and_say_whether_they_failed(self) -> None:
         """Blank ones have no content."""
         turns = turns_of(
@@ -169,6 +170,7 @@ class TestReplay:
 
         assert turns_of(USER, kept(*blocks), RESULT)[1]["content"] == blocks
 
+    @pytest.mark.lesson(51)
     def test_another_model_s_thinking_stays_behind(self) -> None:
         """Its other blocks go along."""
         server = {"type": "server_tool_use", "id": "srv", "name": "web_search", "input": {}}

@@ -121,6 +121,7 @@ def test_a_cut_call_does_not_run(
     assert turns[1]["content"][1]["input"] == ({"a": 1} if malformed is None else {"_raw": malformed})
 
 
+@pytest.mark.lesson(93, 101)
 def test_blocks_may_be_interleaved() -> None:
     """Pieces go by number, in the order in which the blocks began."""
     start = [event("content_block_start", index=i, content_block=use(call_id=f"c{i}")) for i in (3, 1)]
@@ -187,6 +188,7 @@ def test_text_of_a_block_that_is_none_of_the_answer_is_no_delta() -> None:
     assert text_of(deltas) == answer.content == "Hi"
 
 
+@pytest.mark.lesson(82)
 def test_later_counts_replace_earlier_ones() -> None:
     """They grow; they are not added."""
     first = event("message_start", message=payload(usage={"input_tokens": 5, "cache_read_input_tokens": 7}))

@@ -44,6 +44,7 @@ def modules(*arguments: str, site: Path) -> set[str]:
     return set(found)
 
 
+@pytest.mark.lesson(1, 2, 3, 5, 6)
 @pytest.mark.parametrize(
     "arguments", [("--help",), ("--version",), ("plugins", "list"), ("run", "--help"), ("plugins", "-h")]
 )
@@ -56,6 +57,7 @@ def test_no_plugin_no_client_no_rich(arguments: tuple[str, ...], tmp_path: Path)
     assert {name.split(".")[0] for name in found} & HEAVY == set()
 
 
+@pytest.mark.lesson(4, 159)
 def test_the_program_s_help_imports_no_command(tmp_path: Path) -> None:
     """The list of commands is known without them, and metadata is left alone."""
     found = modules("--help", site=tmp_path)
@@ -65,6 +67,7 @@ def test_the_program_s_help_imports_no_command(tmp_path: Path) -> None:
     assert "nr_llm._host" not in found
 
 
+@pytest.mark.lesson(4)
 def test_a_command_imports_itself_alone(tmp_path: Path) -> None:
     """`run` does not pay for `chat`."""
     found = modules("run", "--help", site=tmp_path)

@@ -60,6 +60,7 @@ def listed(*arguments: str, env: dict[str, str]) -> dict[str, dict[str, Any]]:
     return {row["name"]: row for row in rows}
 
 
+@pytest.mark.lesson(9)
 def test_a_list_runs_no_code(site: Path) -> None:
     """The list is read from metadata: a package that would raise is listed as it is."""
     name = install(site, "nr_llm_cli_bomb", "raise RuntimeError('ran')")
@@ -109,6 +110,7 @@ def test_allow_lets_one_package_load(site: Path) -> None:
     assert [row["name"] for row in rows if row["state"] == "discovered"] == ["cli_one"]
 
 
+@pytest.mark.lesson(148, 161)
 def test_no_plugins_uses_none(site: Path) -> None:
     """`--no-plugins` reads no metadata at all."""
     install(site, "nr_llm_cli_none", TOOL)
@@ -188,6 +190,7 @@ def test_the_doctor_finds_nothing_wrong(site: Path) -> None:
     assert result.stderr.endswith("plugins, no problems.\n")
 
 
+@pytest.mark.lesson(7)
 def test_the_doctor_says_what_why_and_how_to_fix_it(site: Path) -> None:
     """A broken plugin: three lines on stdout, code 8."""
     name = install(site, "nr_llm_cli_ill", "import nothing_of_this_name")

@@ -264,6 +264,7 @@ class TestUsage:
 
 
 class TestStream:
+    @pytest.mark.lesson(94, 100, 102)
     def test_deltas_come_as_they_are_sent(self) -> None:
         """Thinking, text, whole calls; each call has a key of its own."""
         deltas, answer = streamed(
@@ -283,6 +284,7 @@ class TestStream:
         assert (answer.content, answer.reasoning) == ("I add.", "Hm.")
         assert calls_of(answer) == [("call_0", "add", {"a": 1}, None), ("call_1", "now", {}, None)]
 
+    @pytest.mark.lesson(95)
     @pytest.mark.parametrize(("args", "written"), [('{"a": 1}', '{"a": 1}'), ([1], "[1]"), (None, "{}")])
     def test_arguments_of_any_form_are_those_of_the_answer(self, args: Any, written: str) -> None:
         """Also where they are none."""
@@ -301,6 +303,7 @@ class TestStream:
 
         assert streamed(chunks(*sent))[1] == read(sent)
 
+    @pytest.mark.lesson(86)
     def test_the_last_usage_counts(self) -> None:
         """Every chunk has one."""
         first = payload({"text": "a"}, finish=None, usageMetadata={"promptTokenCount": 5})

@@ -239,6 +239,7 @@ class TestReplay:
         assert turn["parts"] == [*self.PARTS[:3], call("mul", {}), self.PARTS[4]]
         assert [part["functionResponse"].get("id") for part in results["parts"]] == ["fc1", None]
 
+    @pytest.mark.lesson(49)
     def test_another_provider_does_not_see_them(self) -> None:
         """The state is under the provider's name."""
         message = self.turn(*self.PARTS)
@@ -249,6 +250,7 @@ class TestReplay:
 
         assert turn["parts"] == [{"text": "Let me see."}, call("add", {"a": 1}), call("mul", {})]
 
+    @pytest.mark.lesson(50)
     def test_calls_that_nobody_signed_get_the_documented_word(self) -> None:
         """Models that insist on a signature take it on the first call; others are not sent it."""
         for model in ("gemini-3-pro-preview", "models/gemini-3.5-flash", "gemini-flash-latest"):

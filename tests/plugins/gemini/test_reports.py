@@ -223,6 +223,7 @@ class TestResults:
         with pytest.raises(ValueError, match=r"messages\[2\].*'a' have no result"):
             CODEC.encode(asked(HELLO, turn, ChatMessage.user("Never mind.")))
 
+    @pytest.mark.lesson(140)
     @pytest.mark.parametrize(
         "content", ['{"schema": {"items": [{"$ref": "#/$defs/A"}]}}', '{"\\u0024ref": "#"}', '{"words": ["$ref"]}']
     )

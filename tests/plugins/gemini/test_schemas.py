@@ -163,6 +163,7 @@ VALUES = st.recursive(
 )
 
 
+@pytest.mark.lesson(140)
 @given(st.dictionaries(st.sampled_from([*NAMES, "a"]), VALUES, max_size=5))
 def test_whatever_a_schema_holds_only_known_keywords_come_out(schema: dict[str, Any]) -> None:
     """In the forms the service takes, wherever schemas stand."""

@@ -73,6 +73,7 @@ def test_a_run_with_parallel_calls(colour: str) -> None:
     ]
 
 
+@pytest.mark.lesson(97, 122)
 def test_ids_are_unique_over_the_rounds_of_a_run() -> None:
     """The server gives none."""
     with runtime_for(Service(CALL, CALL, ANSWER)) as runtime:

@@ -24,6 +24,7 @@ def test_a_stream_gives_what_the_whole_reply_gives() -> None:
     assert [delta for delta in deltas if isinstance(delta, ToolCallDelta)] == [ToolCallDelta("0", "add", '{"a":1}')]
 
 
+@pytest.mark.lesson(96, 103)
 def test_calls_of_several_lines_add_up() -> None:
     """Each has a key of its own, and so has its delta."""
     lines = [line(tool_calls=[call({"a": 1})]), line(tool_calls=[call({"a": 2}), call({"a": 3})])]

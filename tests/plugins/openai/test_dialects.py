@@ -231,6 +231,7 @@ class TestMistralThinking:
         ]
 
 
+@pytest.mark.lesson(75, 142)
 @pytest.mark.parametrize("name", DIALECTS)
 def test_only_services_that_want_reasoning_back_get_it(name: str) -> None:
     """On turns with calls, under the name it came by."""

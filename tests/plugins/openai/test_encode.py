@@ -91,6 +91,7 @@ class TestOptions:
             "messages": [{"role": "user", "content": "Hello"}],
         }
 
+    @pytest.mark.lesson(86)
     def test_a_stream_asks_for_usage(self) -> None:
         """Unless the dialect says that the service cannot."""
         quiet = attrs.evolve(COMPATIBLE, stream_usage=False)
@@ -202,6 +203,7 @@ class TestStructuredAnswers:
 
         assert form == {"name": "answer", "schema": schema, "strict": False}
 
+    @pytest.mark.lesson(99)
     def test_a_dialect_without_strictness_enforces_nothing(self) -> None:
         """Neither answers nor tools."""
         loose = attrs.evolve(COMPATIBLE, strict=False)

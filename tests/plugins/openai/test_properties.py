@@ -7,6 +7,7 @@ from contextlib import suppress
 from typing import Any
 
 import attrs
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from nr_llm.errors import NrLlmError
@@ -198,6 +199,7 @@ def test_a_stream_is_the_same_however_it_is_cut(deltas: list[dict[str, Any]], cu
     assert text_of(seen) == answer.content
 
 
+@pytest.mark.lesson(112)
 @given(st.lists(st.tuples(st.sampled_from(["add", "mul"]), st.dictionaries(TEXTS, TEXTS, max_size=2)), max_size=3))
 def test_streamed_calls_are_those_of_the_whole_reply(given_calls: list[tuple[str, dict[str, str]]]) -> None:
     """Cut into pieces of any size, arguments come out as they went in."""

@@ -72,6 +72,7 @@ class TestArguments:
 
         assert calls_of(read(whole(message))) == [("call_1", "add", {}, None)]
 
+    @pytest.mark.lesson(22)
     @pytest.mark.parametrize(
         "arguments",
         [
@@ -143,6 +144,7 @@ class TestArguments:
             turn = body_of(asked(answer.to_message(), ChatMessage.tool_result("call_1", "bad")))["messages"][0]
             assert turn["tool_calls"][0]["function"]["arguments"] == "{}"
 
+    @pytest.mark.lesson(144)
     @pytest.mark.parametrize("number", [35], ids=report)
     def test_a_call_cut_before_its_arguments_is_not_run_without_them(self, number: int) -> None:
         """At the end of an answer that ran out of tokens, no arguments are no empty object."""
@@ -184,6 +186,7 @@ TWO = [("call_1", "add", {"a": 1}, None), ("call_2", "mul", {"b": 2}, None)]
 class TestPiecesOfCalls:
     """Section F."""
 
+    @pytest.mark.lesson(21, 98)
     @pytest.mark.parametrize(
         ("data", "expected"),
         [
@@ -290,6 +293,7 @@ class TestPiecesOfCalls:
         """Each dialect of pieces gives the calls that were meant."""
         assert calls_of(streamed(data)) == expected
 
+    @pytest.mark.lesson(98)
     @pytest.mark.parametrize("number", [68, 86], ids=report)
     def test_a_call_without_a_name_is_rejected_not_stored_as_null(self, number: int) -> None:
         """It becomes a call of no tool, with what was written, so that the model is told."""
@@ -418,6 +422,7 @@ class TestContent:
 
         assert sent["reasoning_details"] == merged
 
+    @pytest.mark.lesson(51)
     @pytest.mark.parametrize("number", [155, 209], ids=report)
     def test_nothing_is_read_out_of_text_or_written_into_it(self, number: int) -> None:
         """Text that looks like a call or like thinking is text; reasoning is never rendered as text."""
@@ -574,6 +579,7 @@ class TestFrames:
 
         assert streamed(data).content == "Hi"
 
+    @pytest.mark.lesson(82)
     @pytest.mark.parametrize("number", [181, 197], ids=report)
     def test_usage_may_come_anywhere(self, number: int) -> None:
         """In a chunk of its own, beside content, in Groq's corner; the last one counts."""
@@ -603,6 +609,7 @@ class TestFrames:
 class TestReasons:
     """Section R."""
 
+    @pytest.mark.lesson(145)
     @pytest.mark.parametrize("number", [200, 201, 202], ids=report)
     def test_calls_decide(self, number: int) -> None:
         """A forced call comes with ``stop``."""
@@ -646,6 +653,7 @@ class TestRequests:
         assert {key for key in body if key.startswith("max_")} == {field}
         assert body[field] == 7
 
+    @pytest.mark.lesson(60, 61)
     @pytest.mark.parametrize("number", [217, 218, 219], ids=report)
     def test_a_strict_tool_gets_a_strict_schema(self, number: int) -> None:
         """Optional properties become required and nullable, defaults go; the nulls are taken out of the calls."""
@@ -678,6 +686,7 @@ class TestRequests:
         """Optional properties are fine there."""
         assert "strict" not in body_of(asked(tools=(ADD,)))["tools"][0]["function"]
 
+    @pytest.mark.lesson(118)
     @pytest.mark.parametrize(
         "name",
         [

@@ -192,6 +192,7 @@ class TestSettings:
         assert (body["service_tier"], body["prompt_cache_key"], body["stream"]) == ("flex", "k", True)
         assert (body["safety_identifier"], body["metadata"]) == ("s", {"a": "b"})
 
+    @pytest.mark.lesson(60, 61)
     def test_strict_tools_have_their_strict_form(self) -> None:
         """One without it is sent as an ordinary one, and says so."""
         fits = ToolSpec("f", "", ADD.parameters, strict=True)

@@ -153,6 +153,7 @@ def test_a_fraction_too_large_for_a_double_is_written_nearly() -> None:
     assert answer("10 ** 400 / 3") == f"about {10**400 // 3} (rounded)"
 
 
+@pytest.mark.lesson(110)
 @pytest.mark.parametrize(
     ("expression", "reason"),
     [

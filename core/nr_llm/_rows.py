@@ -73,7 +73,7 @@ class Row:
         return found
 
     def _built(self, kind: Any, given: Mapping[str, Any], table: Table, name: str) -> Any:
-        known = [field.name for field in attrs.fields(kind)]
+        known = [field.name for field in attrs.fields(kind) if field.init]
         where = f"{self.subject}, {table.source}: {name}"
         for setting in given:
             if setting not in known:
@@ -96,14 +96,11 @@ def under(options: Options, behind: Options) -> Options:
         name: {**behind.provider_options.get(name, {}), **options.provider_options.get(name, {})}
         for name in dict.fromkeys((*behind.provider_options, *options.provider_options))
     }
-    return attrs.evolve(behind, **_set(options, _UNSET) | {"provider_options": both})
+    names = [field.name for field in attrs.fields(Options)]
+    given = {name: value for name in names if (value := getattr(options, name)) != getattr(_UNSET, name)}
+    return attrs.evolve(behind, **given | {"provider_options": both})
 
 
 def set_limits(limits: Limits) -> dict[str, Any]:
-    """Return the limits that differ from the usual ones: those that somebody set."""
-    return _set(limits, USUAL)
-
-
-def _set(values: Any, usual: Any) -> dict[str, Any]:
-    names = [field.name for field in attrs.fields(type(values))]
-    return {name: value for name in names if (value := getattr(values, name)) != getattr(usual, name)}
+    """Return the limits that somebody set, also those that are as usual."""
+    return {name: getattr(limits, name) for name in limits.given}

@@ -54,7 +54,7 @@ class ModelAlias:
         return under(options, self.options)
 
     def bounding(self, limits: Limits) -> Limits:
-        """Return a caller's limits, with the row's where the caller's are the usual ones."""
+        """Return a caller's limits, with the row's where the caller gave none."""
         return attrs.evolve(USUAL, **{**self.limits, **set_limits(limits)})
 
 

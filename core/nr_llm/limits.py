@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 import attrs
 
@@ -26,6 +28,8 @@ class Limits:
     """
     Bounds of a run; each ends it, or refuses a call, with a reason the caller can read.
 
+    Two with the same figures are equal, whether a figure was given or is the usual one; `given` tells.
+
     Args:
         rounds: Model calls that may ask for tools, across resumes (default 5, the reference system's).
         calls_per_turn: Calls of one turn that are run; further ones are refused.
@@ -36,6 +40,9 @@ class Limits:
         seconds: Time of the whole run in model calls and tools, checked between them; None for no bound.
         result_bytes: UTF-8 bytes of one result's content.
         argument_bytes: UTF-8 bytes of one call's arguments.
+
+    Attributes:
+        given: Names of the bounds somebody named, as against those left as usual.
 
     Raises:
         InvalidValueError: A bound is out of its range.
@@ -50,3 +57,23 @@ class Limits:
     seconds: float | None = attrs.field(default=None, validator=between(0, math.inf))
     result_bytes: int = attrs.field(default=CONTENT_BYTES, validator=whole(LEAST_RESULT_BYTES, CONTENT_BYTES))
     argument_bytes: int = attrs.field(default=200_000, validator=whole(2))
+    given: frozenset[str] = attrs.field(init=False, eq=False, repr=False)
+
+    if not TYPE_CHECKING:  # to type checkers the constructor is the one attrs makes
+
+        def __init__(self, **given: Any) -> None:
+            self.__attrs_init__(**given)
+            object.__setattr__(self, "given", _given(given))
+
+
+vars(Limits)["__init__"].__wrapped__ = vars(Limits).get("__attrs_init__")  # whose signature people are shown
+
+BOUNDS = tuple(field.name for field in attrs.fields(Limits) if field.init)
+"""Names of the bounds."""
+
+
+def _given(given: Mapping[str, Any]) -> frozenset[str]:
+    if len(given) < len(BOUNDS):
+        return frozenset(given)
+    # `attrs.evolve` names every field, though somebody named some: those that are not the usual ones.
+    return frozenset(field.name for field in attrs.fields(Limits) if field.init and given[field.name] != field.default)

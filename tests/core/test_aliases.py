@@ -100,12 +100,20 @@ class TestDefaults:
         assert (second.temperature, second.seed) == (None, 3)
 
     def test_limits(self, tmp_path: Path):
-        """The row's limits hold where the caller's are the usual ones."""
+        """The row's limits hold where the caller gave none."""
         own = runtime(config(tmp_path, self.ROW))
         with own.stream("hi", model="fast", limits=Limits(rounds=2, calls=7)) as stream:
             limits = stream.state.limits
 
         assert limits == Limits(rounds=2, calls=7, tokens=100)
+
+    def test_a_usual_limit_can_be_asked_for(self, tmp_path: Path):
+        """A caller who names the usual value means it."""
+        own = runtime(config(tmp_path, self.ROW))
+        with own.stream("hi", model="fast", limits=Limits(rounds=5, tokens=None)) as stream:
+            limits = stream.state.limits
+
+        assert (limits.rounds, limits.tokens) == (5, None)
 
     def test_kept_by_a_resumed_run(self, tmp_path: Path):
         """A run that waited for a person goes on with the limits and options it began with."""

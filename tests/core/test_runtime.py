@@ -105,6 +105,7 @@ class TestRuns:
 
         assert ("done", ["a", "b"]) == (result.content, [i.content for i in result.invocations])
 
+    @pytest.mark.lesson(129)
     def test_streamed_deltas_join_to_the_content(self, colour: Any) -> None:
         """The pieces of the answer, joined, are the stored content."""
         pieces: list[str] = []

@@ -166,5 +166,5 @@ def test_a_call_beside_text_is_run(name: str, text: str, colour: str) -> None:
             ("add", {"a": 1, "b": 2}, "3")
         ]
         assert found.content == "It is 3."
-        assert len(service.bodies) == 2
+        assert [b"Add two numbers." in body for body in service.bodies] == [True, True]
     assert "".join(event.text for event in seen if isinstance(event, TextDelta)) == f"{text}{text}It is 3."

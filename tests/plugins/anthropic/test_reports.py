@@ -10,11 +10,15 @@ import json
 from typing import Any
 
 import pytest
+from nr_llm.cancellation import Cancellation
 from nr_llm.errors import InvalidRequestError, InvalidValueError, RateLimitError, ServiceError, StreamInterruptedError
 from nr_llm.messages import Attachment, ChatMessage, ToolCall
 from nr_llm.providers import HttpReply
 from nr_llm.responses import FinishReason, Usage
+from nr_llm.runs import RunResult
 from nr_llm.specs import ToolSpec
+from nr_llm.testing import Harness, calling
+from nr_llm.tools import tool
 
 from tests.plugins.anthropic.replies import (
     ADD,
@@ -145,6 +149,25 @@ class TestTurns:
         """With the place."""
         with pytest.raises(InvalidValueError, match="have no result"):
             CODEC.encode(asked(USER, called("c"), ChatMessage.user("And?")))
+
+    @pytest.mark.parametrize("number", [105, 106, 107], ids=report)
+    def test_a_run_that_was_stopped_leaves_no_call_without_a_result(self, number: int) -> None:
+        """So its conversation can be gone on with."""
+        cancel = Cancellation()
+
+        @tool
+        def add(a: int) -> str:
+            """Tell the run to stop."""
+            cancel.cancel("enough")
+            return str(a)
+
+        with Harness(tools=[add]) as harness:
+            left = harness.run("Hello", replies=[calling(("add", {"a": 1}), ("add", {}))], cancel=cancel)
+        assert isinstance(left, RunResult)
+
+        [_, turn, results] = turns_of(*left.messages, ChatMessage.user("And?"))
+        assert [part["type"] for part in results["content"]] == ["tool_result", "tool_result", "text"]
+        assert [part["tool_use_id"] for part in results["content"][:2]] == [made["id"] for made in turn["content"]]
 
     @pytest.mark.parametrize("number", [101, 108], ids=report)
     def test_results_are_together_and_first(self, number: int) -> None:

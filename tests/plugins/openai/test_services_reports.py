@@ -8,10 +8,14 @@ from typing import Any
 import attrs
 import httpx
 import pytest
+from nr_llm.cancellation import Cancellation
 from nr_llm.errors import ServiceError
 from nr_llm.messages import ChatMessage, Role, ToolCall
 from nr_llm.options import Options
+from nr_llm.runs import RunResult
 from nr_llm.runtime import Runtime
+from nr_llm.testing import Harness, calling
+from nr_llm.tools import tool
 from nr_llm_openai import COMPATIBLE, DIALECTS, ChatCodec, Dialect, OpenAI, OpenAIOptions
 
 from tests.plugins.openai.outputs import streamed as streamed_responses
@@ -79,6 +83,28 @@ def test_a_model_that_wants_a_turn_between_results_and_a_person_gets_one(dialect
 
     assert roles[""] == ["user", "assistant", "tool", "user"]
     assert roles["Done."] == ["user", "assistant", "tool", "assistant", "user"]
+
+
+@pytest.mark.parametrize("number", [211], ids=report)
+def test_a_conversation_goes_on_after_a_cancelled_call(number: int) -> None:
+    """The call that was running and the one that waited have their answers, before what a person says next."""
+    cancel = Cancellation()
+
+    @tool
+    def stop(n: int) -> str:
+        """Tell the run to stop."""
+        cancel.cancel("enough")
+        return str(n)
+
+    with Harness(tools=[stop]) as harness:
+        calls = calling(("stop", {"n": 1}), ("unknown", {}))
+        left = harness.run("Hello", replies=[calls], cancel=cancel)
+    assert isinstance(left, RunResult)
+
+    sent = body_of(asked(*left.messages, ChatMessage.user("And now?")), DIALECTS["mistral"])["messages"]
+
+    assert [message["role"] for message in sent] == ["user", "assistant", "tool", "tool", "user"]
+    assert [message["tool_call_id"] for message in sent[2:4]] == [made["id"] for made in sent[1]["tool_calls"]]
 
 
 @pytest.mark.parametrize("number", [213], ids=report)

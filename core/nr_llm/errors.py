@@ -26,6 +26,9 @@ Every error nr-llm raises, drawn by who has to act.
     │       ├── InvalidOutputError              the answer lacks the form that was asked for
     │       └── MissingToolCallError            a call was required, none came
     ├── StoreError                              the run's store: the run stops
+    │   ├── RunExistsError                      … a new run has the name of another
+    │   ├── RunClaimedError                     … somebody else goes on with the run, or it has ended
+    │   └── SuspensionError                     … a run that has to wait for a person could not be kept
     ├── ToolError                               a tool, to the model: its text is meant to be read
     └── RunCancelledError                       nobody: the run was told to stop
 
@@ -280,6 +283,39 @@ class MissingToolCallError(MalformedReplyError):
 
 class StoreError(NrLlmError):
     """The run's store failed; the run stops, since what cannot be recorded must not go on."""
+
+
+class RunExistsError(StoreError):
+    """
+    A new run has the name of a stored one.
+
+    Attributes:
+        run_id: The name.
+    """
+
+    def __init__(self, run_id: str) -> None:
+        super().__init__(f"There is a run {run_id!r} already. Leave run_id out, or resume that one.")
+        self.run_id = run_id
+
+
+class RunClaimedError(StoreError):
+    """
+    A run is not this segment's to go on with: another holds it, it was decided on before, or it has ended.
+
+    Attributes:
+        run_id: The run.
+        status: What it is doing instead, or None if it is gone.
+    """
+
+    def __init__(self, run_id: str, status: str | None) -> None:
+        now = "it is gone from the store" if status is None else f"it is {status}"
+        super().__init__(f"Run {run_id} is not held here any more: {now}.")
+        self.run_id = run_id
+        self.status = status
+
+
+class SuspensionError(StoreError):
+    """A run that has to wait for a person could not be kept; nobody is asked, and nothing more is run."""
 
 
 class ToolError(NrLlmError):

@@ -15,7 +15,7 @@ from typing import Any, Final, TypeAlias
 
 import attrs
 
-from nr_llm._json import JSON
+from nr_llm._json import JSON, dump_value
 from nr_llm.messages import ChatMessage
 from nr_llm.redaction import Redactor
 from nr_llm.secrets import MASK
@@ -161,13 +161,19 @@ class StepFilter:
         return StepRecord(kind=str(step.kind), round=step.round, duration_ms=step.duration_ms, payload=payload)
 
     def message(self, message: ChatMessage) -> JSON:
-        """Return what may be kept of a message; null where content is not kept."""
+        """Return what may be kept of a message, in the wire form; null where content is not kept."""
         if not self.level.keeps_content:
             return None
         known = self._messages.get(id(message))
         if known is None or known[0] is not message:
             known = self._messages[id(message)] = (message, self._content(message.to_wire()))
         return known[1]
+
+    def kept(self, message: ChatMessage) -> JSON:
+        """Return what may be kept of a message for good: at level `full` lossless, and no reasoning below it."""
+        if self.level is PrivacyLevel.FULL:
+            return dump_value(message)
+        return self._content(dump_value(attrs.evolve(message, reasoning={}, provider_state={})))
 
     def _payload(self, step: RunStep) -> dict[str, JSON]:
         payload: dict[str, JSON] = {}

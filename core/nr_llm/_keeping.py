@@ -1,0 +1,298 @@
+"""
+Keeps one run, or one segment of it, in a store: filtered steps, what was said, and the live state to go on from.
+
+A round costs what is new: each message is kept once, and a request says by number which of them it was made of.
+Numbers grow only when the store has taken a change, so a failed one leaves no gap.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+import time
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from operator import is_
+from typing import Final, Literal
+
+import attrs
+
+from nr_llm._json import JSON, dump_value
+from nr_llm.cancellation import Cancellation
+from nr_llm.errors import RunCancelledError, RunClaimedError, RunExistsError, StoreError, SuspensionError
+from nr_llm.messages import ChatMessage
+from nr_llm.privacy import StepFilter, StepRecord
+from nr_llm.records import (
+    WAITING,
+    Checkpoint,
+    RunChange,
+    RunHead,
+    RunStatus,
+    RunTotals,
+    TranscriptEntry,
+)
+from nr_llm.state import RunState, TerminationReason
+from nr_llm.steps import RunStep, StepKind
+from nr_llm.stores import RunStore
+
+LEASE_SECONDS: Final = 900.0
+"""How long a segment holds a run after its last step (the reference system's figure)."""
+
+OWNER_CHARACTERS: Final = 64
+"""Most characters of a segment's name (the reference system's figure)."""
+
+OnFailure = Literal["stop", "continue"]
+
+_ENDS: Final = {TerminationReason.FAILED: RunStatus.FAILED, TerminationReason.CANCELLED: RunStatus.CANCELLED}
+
+
+def segment_name() -> str:
+    """Return a name for one segment of a run: host, process and a part of its own."""
+    return f"{socket.gethostname()[:32]}:{os.getpid()}:{uuid.uuid4().hex[:12]}"[:OWNER_CHARACTERS]
+
+
+@attrs.define(kw_only=True, eq=False)
+class Keeper:
+    """
+    Keeps one segment of a run.
+
+    Attributes:
+        store: Where.
+        head: What is known of the run.
+        filter: What may be kept of it.
+        writes: Says whether a tool of that name writes.
+        cancelled: Thrown when somebody asked the store to stop the run.
+        on_failure: Whether a store that fails stops a run that only reads.
+        log: The log.
+        clock: Seconds since 1970.
+    """
+
+    store: RunStore
+    head: RunHead
+    filter: StepFilter
+    writes: Callable[[str], bool]
+    cancelled: Cancellation
+    on_failure: OnFailure = "stop"
+    log: logging.Logger = attrs.field(factory=lambda: logging.getLogger("nr_llm"))
+    clock: Callable[[], float] = time.time
+    owner: str = attrs.field(factory=segment_name)
+    _kept: bool = attrs.field(default=False, init=False)
+    _closed: bool = attrs.field(default=False, init=False)
+    _told: bool = attrs.field(default=False, init=False)
+    _sequence: int = attrs.field(default=0, init=False)
+    _live: tuple[ChatMessage, ...] = attrs.field(default=(), init=False)
+    _numbers: dict[int, tuple[int, ChatMessage]] = attrs.field(factory=dict, init=False)  # by identity
+    _entries: int = attrs.field(default=0, init=False)
+
+    def open(self, state: RunState) -> None:
+        """
+        Keep a new run, or take up a stored one that waits.
+
+        Raises:
+            RunExistsError: A new run has the name of a stored one.
+            RunClaimedError: The stored one does not wait: somebody else has decided, or it has ended.
+            StoreError: It could not be kept.
+        """
+        with self._guarded(writes=False):
+            change, done = self._change(state)
+            try:
+                self.store.create(self.head, attrs.evolve(change, owner=None, claim=self.owner))
+            except RunExistsError:
+                if not (state.rounds or state.pending):
+                    raise
+                self._take_up(state)
+            else:
+                done()
+                self._kept = True
+
+    def record(self, step: RunStep | None, state: RunState) -> None:
+        """
+        Keep a step and a checkpoint.
+
+        Raises:
+            RunCancelledError: Somebody asked the store to stop the run; the step is kept.
+            RunClaimedError: The run is no longer this segment's.
+            StoreError: It could not be kept.
+        """
+        with self._guarded(writes=self._is_write(step, state)):
+            self._write(*self._change(state, step))
+
+    def close(self, state: RunState, error: BaseException | None = None) -> None:
+        """
+        Keep how the run, or this segment of it, ended; a second call does nothing once the first was kept.
+
+        Raises:
+            RunCancelledError: It was to wait for a person, and somebody asked the store to stop it.
+            SuspensionError: It was to wait for a person and could not be kept.
+            StoreError: It could not be kept.
+        """
+        if self._closed:
+            return
+        change, done = self._change(state)
+        if state.reason is None:
+            self._suspend(change, done)
+        else:
+            status = _ENDS.get(state.reason, RunStatus.COMPLETED)
+            kind = type(error).__name__ if error is not None and status is RunStatus.FAILED else None
+            ended = attrs.evolve(change, status=status, checkpoint=None, reason=str(state.reason), error=kind)
+            with self._guarded(writes=False):
+                self._write(ended, done, stops=False)
+        self._closed = True
+
+    def _suspend(self, change: RunChange, done: Callable[[], None]) -> None:
+        waiting = attrs.evolve(change, status=RunStatus.WAITING_FOR_APPROVAL, claim="", unless_stopped=True)
+        try:
+            self._write(waiting, done)
+        except (RunCancelledError, RunClaimedError):
+            raise
+        except Exception as error:
+            raise SuspensionError(
+                f"Run {self.head.run_id} has to wait for a person and could not be kept ({type(error).__name__}); "
+                "nobody is asked, and nothing more is run."
+            ) from error
+
+    def _take_up(self, state: RunState) -> None:
+        claim = RunChange(
+            run_id=self.head.run_id,
+            at=self.clock(),
+            expect=WAITING,
+            status=RunStatus.RUNNING,
+            claim=self.owner,
+            lease=self.clock() + LEASE_SECONDS,
+        )
+        written = self.store.write(claim)
+        if not written.applied:
+            self._closed = True
+            raise RunClaimedError(self.head.run_id, written.status)
+        self._kept, self._sequence, self._entries = True, written.sequence, written.transcript
+        said = (number for number, entry in enumerate(self.store.transcript(self.head.run_id)) if entry.said)
+        self._numbers = {id(message): (number, message) for number, message in zip(said, state.messages, strict=False)}
+
+    def _write(self, change: RunChange, done: Callable[[], None], *, stops: bool = True) -> None:
+        if not self._kept:
+            raise StoreError(f"Run {self.head.run_id} is not in the store, which failed when it began.")
+        written = self.store.write(change)
+        if not written.applied and not (written.stop and change.unless_stopped):
+            self._closed = True
+            raise RunClaimedError(self.head.run_id, written.status)
+        if written.applied:
+            done()
+        if written.stop and stops:
+            self.cancelled.cancel("somebody asked the store to stop the run")
+            raise RunCancelledError("The run was stopped from outside.")
+
+    @contextmanager
+    def _guarded(self, *, writes: bool) -> Iterator[None]:
+        """Go on after a failure of the store if that was wished and nothing is written."""
+        try:
+            yield
+        except (RunCancelledError, RunClaimedError, RunExistsError):
+            raise
+        except Exception as error:
+            if writes or self.on_failure == "stop":
+                raise
+            if not self._told:
+                kind, self._told = type(error).__name__, True
+                self.log.warning("The store failed (%s); run %s goes on without a record of it", kind, self.head.run_id)
+
+    def _is_write(self, step: RunStep | None, state: RunState) -> bool:
+        """Say whether a record is of a write: the fence before it, or its result."""
+        if step is None:
+            return any(pending.started for pending in state.pending)
+        return step.kind is StepKind.TOOL and self.writes(step.tool_name or "")
+
+    # -- what is new --------------------------------------------------------------------------------------------
+
+    def _change(self, state: RunState, step: RunStep | None = None) -> tuple[RunChange, Callable[[], None]]:
+        """Return what a record adds, and what to call once it is kept."""
+        start = _common(self._live, state.messages)
+        entries = _Entries(self._numbers, self._entries, self.filter)
+        if self.filter.level.keeps_content:
+            for message in state.messages[start:]:
+                entries.number(message)
+        steps = () if step is None else (self._filtered(step, entries),)
+        now = self.clock()
+        change = RunChange(
+            run_id=self.head.run_id,
+            at=now,
+            owner=self.owner,
+            lease=now + LEASE_SECONDS,
+            sequence=self._sequence,
+            steps=steps,
+            transcript_start=self._entries,
+            transcript=tuple(entries.new),
+            checkpoint=Checkpoint(
+                state=attrs.evolve(state, messages=()).to_json(),
+                start=start,
+                messages=tuple(dump_value(message) for message in state.messages[start:]),
+            ),
+            totals=totals_of(state),
+        )
+
+        def done() -> None:
+            self._sequence += len(steps)
+            self._entries += len(entries.new)
+            self._numbers.update(entries.numbers)
+            self._live = state.messages
+
+        return change, done
+
+    def _filtered(self, step: RunStep, entries: _Entries) -> StepRecord:
+        sent = step.messages_sent
+        if sent is None or not self.filter.level.keeps_content:
+            return self.filter.record(step)
+        record = self.filter.record(attrs.evolve(step, messages_sent=None))
+        numbers = [entries.number(message, said=False) for message in sent]
+        return attrs.evolve(record, payload={**record.payload, "messages_sent": spans(numbers)})
+
+
+@attrs.define(eq=False)
+class _Entries:
+    """The messages that a record adds to those kept before, each with its number."""
+
+    known: dict[int, tuple[int, ChatMessage]]
+    first: int
+    filter: StepFilter
+    new: list[TranscriptEntry] = attrs.field(factory=list)
+    numbers: dict[int, tuple[int, ChatMessage]] = attrs.field(factory=dict)
+
+    def number(self, message: ChatMessage, *, said: bool = True) -> int:
+        """Return the number of a message, which is new if nobody knows it."""
+        found = self.numbers.get(id(message)) or self.known.get(id(message))
+        if found is not None:
+            return found[0]
+        number = self.first + len(self.new)
+        self.new.append(TranscriptEntry(self.filter.kept(message), said))
+        self.numbers[id(message)] = (number, message)  # with the message, whose identity is its name
+        return number
+
+
+def spans(numbers: Sequence[int]) -> list[JSON]:
+    """Return numbers as ``[first, end]`` pairs, `end` not included; a conversation is one pair."""
+    found: list[list[int]] = []
+    for number in numbers:
+        if found and found[-1][1] == number:
+            found[-1][1] = number + 1
+        else:
+            found.append([number, number + 1])
+    return [list(pair) for pair in found]
+
+
+def totals_of(state: RunState) -> RunTotals:
+    """Return what a run has used so far."""
+    return RunTotals(
+        rounds=state.rounds,
+        calls=state.calls,
+        usage=state.usage,
+        seconds=state.seconds,
+        truncated=state.ended and state.truncated,
+    )
+
+
+def _common(before: Sequence[ChatMessage], now: Sequence[ChatMessage]) -> int:
+    """Return how many messages two conversations share at their beginning, by identity."""
+    if len(now) >= len(before) and all(map(is_, before, now)):
+        return len(before)
+    return next((i for i, pair in enumerate(zip(before, now, strict=False)) if pair[0] is not pair[1]), len(now))

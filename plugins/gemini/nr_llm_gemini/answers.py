@@ -68,7 +68,7 @@ class Parts:
         new: list[dict[str, Any]] = []
         listed = objects_of(payload.get("candidates"))
         for candidate in listed[:1]:
-            new = objects_of(object_of(candidate.get("content")).get("parts"))
+            new = [part for part in objects_of(object_of(candidate.get("content")).get("parts")) if not _is_void(part)]
             self.finish = text_of(candidate.get("finishReason")) or self.finish
             self.message = text_of(candidate.get("finishMessage")) or self.message
         feedback = object_of(payload.get("promptFeedback"))
@@ -80,6 +80,12 @@ class Parts:
         self.answered = self.answered or bool(listed or self.blocked or payload.get("usageMetadata"))
         self.parts += new
         return new
+
+
+def _is_void(part: Mapping[str, Any]) -> bool:
+    """Whether a part is a call of nothing with nothing, which is none."""
+    call = object_of(part.get("functionCall"))
+    return "functionCall" in part and not call.get("name") and not call.get("args")
 
 
 def answer(parts: Parts, request: CompletionRequest, provider: str) -> CompletionResponse:

@@ -83,6 +83,16 @@ class TestWhole:
 
         assert (name, arguments, malformed) == ("add", {}, json.dumps(args))
 
+    @pytest.mark.parametrize("nothing", [None, {}, {"args": {}}, {"name": ""}, "add"])
+    def test_a_call_of_nothing_is_none(self, nothing: Any) -> None:
+        """It is no call of a tool that nobody has."""
+        empty = payload({"functionCall": nothing}, {"text": "Hi"})
+
+        answer = read(empty)
+        assert (answer.content, answer.tool_calls, answer.finish_reason) == ("Hi", None, FinishReason.STOP)
+        deltas, answer = streamed(chunks(empty))
+        assert ([type(delta) for delta in deltas], answer.tool_calls) == ([TextDelta], None)
+
     def test_a_call_without_a_name_is_marked(self) -> None:
         """It is answered with an error."""
         [made] = read(payload({"functionCall": {"args": {"a": 1}}})).tool_calls or ()

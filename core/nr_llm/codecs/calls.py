@@ -34,7 +34,7 @@ def tool_calls(parts: Sequence[CallParts], request: CompletionRequest, *, cut: b
     Args:
         parts: (id, name, arguments) of each call; arguments are an object, or JSON text, or None.
         request: What was asked.
-        cut: Whether the answer ended for its length: a last call without arguments had none yet.
+        cut: Whether the answer was cut off, for its length or by a filter: a last call without arguments had none yet.
     """
     ids = _ids([call_id for call_id, _, _ in parts], request)
     calls = [

@@ -63,7 +63,7 @@ def answer(parts: Parts, request: CompletionRequest, provider: str) -> Completio
         MissingToolCallError: A call was required and none came.
         MalformedReplyError: What the service wants back nests too deeply.
     """
-    cut = parts.stop in ("max_tokens", "model_context_window_exceeded")
+    cut = parts.stop in ("max_tokens", "model_context_window_exceeded", "refusal")
     calls = tool_calls(_calls(parts, cut=cut), request, cut=cut)
     if parts.stop not in ("refusal", "pause_turn"):
         demand_calls(calls, request, provider=provider, finish=parts.stop)

@@ -2,9 +2,9 @@
 Pieces of tool calls to whole calls.
 
 The common form gives each call an index and the first piece an id and a name.  Servers leave out the index, give all
-calls the same one, repeat or cut the name, send ids and names as empty strings, or whole calls at once.  A piece
-belongs to the call of its index, unless it brings another id; without index, to the call of its id; else to the
-call that was opened last.
+calls the same one or the same id, repeat or cut the name, send ids and names as empty strings, or whole calls at
+once.  A piece belongs to the call of its index, unless it brings another id; without index, to the call of its id;
+else to the call that was opened last.
 """
 
 from __future__ import annotations
@@ -64,6 +64,9 @@ class CallAssembly:
         self._by_index: dict[int, Draft] = {}
         self._by_id: dict[str, Draft] = {}
 
+    def __bool__(self) -> bool:
+        return bool(self._drafts)
+
     def add(self, piece: JSON) -> ToolCallDelta | None:
         """Take one piece; return what it adds, under our own key, or None when it adds nothing to show."""
         if not isinstance(piece, dict):
@@ -74,7 +77,7 @@ class CallAssembly:
         text = arguments if isinstance(arguments, str) else "" if arguments is None else encode(arguments)
         if call_id is None and name is None and not text:
             return None
-        draft = self._draft(piece, call_id, again=name is not None and text != "" and call_id is None)
+        draft = self._draft(piece, call_id, name, again=name is not None and text != "" and call_id is None)
         if call_id is not None and draft.id is None:
             draft.id = call_id
             self._by_id[call_id] = draft
@@ -94,12 +97,13 @@ class CallAssembly:
         draft.arguments.append(text)
         return ToolCallDelta(draft.key, None, text)
 
-    def _draft(self, piece: Mapping[str, JSON], call_id: str | None, *, again: bool) -> Draft:
+    def _draft(self, piece: Mapping[str, JSON], call_id: str | None, name: str | None, *, again: bool) -> Draft:
         index = piece.get("index")
         draft: Draft | None = self._drafts[-1] if self._drafts else None
         if isinstance(index, int):
             draft = self._by_index.get(index)
-            if call_id is not None and (draft is None or draft.id not in (None, call_id)):
+            other = call_id is not None and draft is not None and draft.id not in (None, call_id)
+            if call_id is not None and (other or (draft is None and name is None)):
                 draft = self._by_id.get(call_id)
         elif call_id is not None:
             draft = self._by_id.get(call_id)

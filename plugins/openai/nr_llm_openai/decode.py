@@ -102,6 +102,11 @@ def usage_of(payload: JSON) -> Usage:
     )
 
 
+def is_cut(word: JSON) -> bool:
+    """Whether the answer was ended before the model was through: what it had begun last is not all of it."""
+    return isinstance(word, str) and FINISH.get(word) in (FinishReason.LENGTH, FinishReason.CONTENT_FILTER)
+
+
 def finish_of(word: JSON, *, calls: Sequence[ToolCall], refused: bool) -> FinishReason:
     """
     Return why the model stopped; calls decide, since services say ``stop`` beside them.

@@ -46,9 +46,9 @@ def answer(
     if not cut and status not in ("", "completed"):
         cut = status  # no success, though nobody says why
     parts = [_parts(item) for item in items if item.get("type") == "function_call"]
-    calls = tool_calls(parts, request, cut=cut == "max_output_tokens")
+    calls = tool_calls(parts, request, cut=bool(cut))
     demand_calls(calls, request, provider=provider, finish=cut or status)
-    refusal = "".join(map(_refusal, items))
+    refusal = "".join(map(refusal_in, items))
     return CompletionResponse(
         content="".join(map(said_in, items)),
         model=valid_text(text_of(reply.get("model")) or request.model),
@@ -79,7 +79,8 @@ def _parts(item: Mapping[str, Any]) -> CallParts:
     return filled(item.get("call_id")) or filled(item.get("id")), filled(item.get("name")), item.get("arguments")
 
 
-def _refusal(item: Mapping[str, Any]) -> str:
+def refusal_in(item: Mapping[str, Any]) -> str:
+    """Return what a message item says instead of an answer; others have nothing."""
     parts = objects_of(item.get("content")) if item.get("type") == "message" else []
     return "".join(text_of(part.get("refusal")) for part in parts if part.get("type") == "refusal")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from nr_llm.codecs.faults import Fault, error_in, fault_in, fault_of
@@ -15,7 +15,7 @@ from nr_llm.events import Delta, ReasoningDelta, TextDelta, ToolCallDelta
 from nr_llm.requests import CompletionRequest
 from nr_llm.responses import CompletionResponse
 
-from nr_llm_openai.output import answer
+from nr_llm_openai.output import answer, refusal_in
 
 STATUS = {"response.completed": "completed", "response.incomplete": "incomplete", "response.done": "completed"}
 """The events that end a stream, and the status they mean where they bring no response."""
@@ -82,9 +82,11 @@ class ResponseStream(FrameStream):
     def answer(self) -> CompletionResponse:
         """Return the whole answer: the finished response, or what was streamed where that came empty."""
         reply = dict(self._end)
-        if not objects_of(reply.get("output")):
-            reply["output"] = [self._assembled(place, item) for place, item in self._items.items()]
-            if self._refused and not any(item.get("content") for item in reply["output"]):
+        streamed = [self._assembled(place, item) for place, item in self._items.items()]
+        reply["output"] = [_with_arguments(item, streamed) for item in objects_of(reply.get("output"))]
+        if not reply["output"]:
+            reply["output"] = streamed
+            if self._refused and not any(map(refusal_in, streamed)):
                 reply["output"].append(_refusal("".join(self._refused)))
         if not self._end and not self._items:
             raise MalformedReplyError("the stream held no answer", provider=self._provider)
@@ -110,6 +112,7 @@ class ResponseStream(FrameStream):
         if done:
             if item.get("type") == "function_call":
                 self._rest("response.function_call_arguments.done", {**fields, **item}, deltas)
+                self._items[place] = item if item.get("arguments") else self._assembled(place, item)
             self._written.pop(place, None)  # the item is whole now
 
     def _rest(self, kind: str, fields: Mapping[str, Any], deltas: list[Delta]) -> None:
@@ -151,6 +154,14 @@ class ResponseStream(FrameStream):
 
     def _key(self, place: object) -> str:
         return str(list(self._items).index(place))
+
+
+def _with_arguments(item: dict[str, Any], streamed: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return an item of the finished response; a call that comes there without its arguments has those streamed."""
+    if item.get("type") != "function_call" or item.get("arguments"):
+        return item
+    same = (one for one in streamed if filled(one.get("call_id")) == filled(item.get("call_id")) is not None)
+    return item | {"arguments": next(same, item).get("arguments")}
 
 
 def _refusal(text: str) -> dict[str, Any]:

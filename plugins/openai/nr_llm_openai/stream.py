@@ -115,7 +115,9 @@ class ChatStream(FrameStream):
             self._parts.finish = word
         delta = choice.get("delta")
         if not isinstance(delta, dict):
-            return
+            delta = choice.get("message")  # some servers send all of an answer as its only chunk
+            if not isinstance(delta, dict) or self._content or self._calls:
+                return
         text = delta.get("content")
         if len(delta) > 1 or not isinstance(text, str):  # most pieces are text and nothing else
             text = "" if len(delta) == 1 and "tool_calls" in delta else self._mixed(delta, deltas)

@@ -105,6 +105,7 @@ def test_an_input_given_at_the_start_counts_until_pieces_come() -> None:
     [
         (('{"a": "ha',), "max_tokens", '{"a": "ha', FinishReason.LENGTH),
         ((), "max_tokens", "null", FinishReason.LENGTH),
+        ((), "refusal", "null", FinishReason.TOOL_CALLS),
         (('{"a": 1}',), "max_tokens", None, FinishReason.TOOL_CALLS),
         (("[1]",), "tool_use", "[1]", FinishReason.TOOL_CALLS),
     ],

@@ -18,6 +18,7 @@ from tests.plugins.openai.replies import (
     asked,
     call,
     chunk,
+    event,
     piece,
     pieces,
     read,
@@ -329,6 +330,17 @@ class TestStreams:
     def test_the_last_event_may_lack_its_blank_line(self, data: bytes) -> None:
         """It counts if it is whole."""
         assert streamed(data).content == "Hi"
+
+    def test_a_message_in_place_of_deltas_is_the_answer(self) -> None:
+        """Some servers send all of an answer as its only chunk; one that repeats at the end what came does no harm."""
+        message = {"role": "assistant", "content": "Hi", "tool_calls": [call('{"a": 1}')]}
+        only = event({"choices": [{"index": 0, "message": message, "finish_reason": "tool_calls"}]})
+        again = event({"choices": [{"index": 0, "message": {"content": "Hi"}, "finish_reason": "stop"}]})
+
+        deltas, answer = streamed_with(only)
+        assert (answer.content, calls_of(answer)) == ("Hi", [("call_1", "add", {"a": 1}, None)])
+        assert text_of(deltas) == "Hi"
+        assert streamed(chunk({"content": "Hi"}), again).content == "Hi"
 
     def test_odd_lists_of_calls_are_none(self) -> None:
         """Null, and other values."""

@@ -146,12 +146,15 @@ class TestArguments:
 
     @pytest.mark.lesson(144)
     @pytest.mark.parametrize("number", [35], ids=report)
-    def test_a_call_cut_before_its_arguments_is_not_run_without_them(self, number: int) -> None:
-        """At the end of an answer that ran out of tokens, no arguments are no empty object."""
-        answer = read(whole({"tool_calls": [call('{"a": 1}'), call("", call_id="call_2")]}, "length"))
-
-        assert calls_of(answer) == [("call_1", "add", {"a": 1}, None), ("call_2", "add", {}, "")]
-        assert answer.finish_reason is FinishReason.LENGTH
+    @pytest.mark.parametrize("finish", ["length", "max_tokens", "content_filter"])
+    def test_a_call_cut_before_its_arguments_is_not_run_without_them(self, number: int, finish: str) -> None:
+        """At the end of an answer that ran out of tokens, or was filtered, no arguments are no empty object."""
+        for answer in (
+            read(whole({"tool_calls": [call('{"a": 1}'), call("", call_id="call_2")]}, finish)),
+            streamed(pieces(piece('{"a": 1}', "add", "call_1", 0), piece("", "add", "call_2", 1), finish=finish)),
+        ):
+            assert calls_of(answer) == [("call_1", "add", {"a": 1}, None), ("call_2", "add", {}, "")]
+            assert answer.finish_detail == finish
 
 
 class TestIds:
@@ -281,6 +284,17 @@ class TestPiecesOfCalls:
                 + chunk(finish="stop"),
                 TWO,
                 id="whole-calls-in-one-chunk",
+            ),
+            pytest.param(
+                pieces(piece("", "add", "call_1", 0), piece('{"a": 1}', index=0),
+                       piece("", "mul", "call_1", 1), piece('{"b": 2}', index=1)),
+                [TWO[0], ("call_2", "mul", {"b": 2}, None)],
+                id="one-id-for-two-places",
+            ),
+            pytest.param(
+                pieces(piece('{"a"', "add", "call_1", 0), piece(": 1}", None, "call_1", 1)),
+                TWO[:1],
+                id="a-place-that-moves",
             ),
             pytest.param(
                 pieces(piece("{}", "add", "x", 0), piece("{}", "mul", "y", 0), piece("", index=0), "odd", {"index": 7}),

@@ -90,6 +90,14 @@ def test_a_call_that_was_cut_is_never_run() -> None:
     assert answer.finish_reason is FinishReason.LENGTH
 
 
+@pytest.mark.parametrize("why", ["max_output_tokens", "content_filter", None])
+def test_a_call_that_was_cut_before_its_arguments_is_never_run(why: str | None) -> None:
+    """Whatever cut it: no arguments are no empty object."""
+    answer = read(called(""), status="incomplete", incomplete_details={"reason": why})
+
+    assert calls_of(answer) == [("call_1", "add", {}, "")]
+
+
 def test_a_call_without_its_id_has_that_of_the_item() -> None:
     """And without either, one of ours."""
     assert calls_of(read(called(call_id="", id="fc_9")))[0][0] == "fc_9"

@@ -109,6 +109,7 @@ def test_an_end_without_items_leaves_what_was_streamed(end: bytes) -> None:
             happened("function_call_arguments.done", output_index=0, arguments='{"a": 1}'),
         ),
         (done(called()),),
+        (added(OPENED), arguments('{"a": 1}'), done(called(""))),
     ],
 )
 def test_arguments_that_lost_pieces_are_made_whole(events: tuple[bytes, ...]) -> None:
@@ -117,6 +118,16 @@ def test_arguments_that_lost_pieces_are_made_whole(events: tuple[bytes, ...]) ->
 
     assert "".join(delta.arguments for delta in deltas if isinstance(delta, ToolCallDelta)) == '{"a": 1}'
     assert calls_of(answer) == [("call_1", "add", {"a": 1}, None)]
+
+
+def test_arguments_that_the_end_lost_are_those_of_the_pieces() -> None:
+    """A call of the finished response that has none is not run without; one that has some keeps its own."""
+    pieces = (added(OPENED), arguments('{"a": 1}'))
+    other = called("", "call_2")
+
+    assert calls_of(streamed(*pieces, completed(called("")))[1]) == [("call_1", "add", {"a": 1}, None)]
+    assert calls_of(streamed(*pieces, completed(called('{"a": 2}')))[1]) == [("call_1", "add", {"a": 2}, None)]
+    assert calls_of(streamed(*pieces, completed(other))[1]) == [("call_2", "add", {}, None)]
 
 
 def test_text_that_lost_pieces_is_made_whole() -> None:
@@ -157,6 +168,7 @@ def test_a_refusal_is_gathered_where_the_end_has_none() -> None:
 
     assert streamed(piece, completed())[1].refusal == "No."
     assert streamed(piece, done(refused("No.")), completed())[1].refusal == "No."
+    assert streamed(text("x", 1), piece, completed())[1].refusal == "No."
     assert streamed(piece, completed(refused("No.")))[1].finish_reason is FinishReason.CONTENT_FILTER
 
 

@@ -27,7 +27,7 @@ from nr_llm.state import PendingCall, RunState, TerminationReason
 NAME = "final_answer"
 """Name of the tool whose arguments are the answer, unless another tool has it."""
 
-DONE = (TerminationReason.COMPLETED, TerminationReason.MAX_ROUNDS)
+DONE = (TerminationReason.COMPLETED, TerminationReason.MAX_ROUNDS, TerminationReason.CALLS_EXHAUSTED)
 """Ends that come with an answer; a run that ended otherwise has none to check."""
 
 
@@ -74,7 +74,7 @@ class Answering:
             options = attrs.evolve(options, tool_choice=self.spec.name)
         return (*tools, self.spec), options
 
-    def judged(self, state: RunState, *, last: bool) -> Judged:
+    def judged(self, state: RunState, *, last: TerminationReason | None) -> Judged:
         """
         Return `state`, a reply just folded in, with its answer taken or handed back.
 
@@ -82,7 +82,7 @@ class Answering:
 
         Args:
             state: The run.
-            last: Whether this was the closing request after the last round.
+            last: Why this was the closing request, if it was.
         """
         given = tuple(pending for pending in state.pending if pending.call.name == self.spec.name)
         if given:
@@ -100,7 +100,7 @@ class Answering:
         """Return the answer of a run that ended with one, as the value it is, or None."""
         return self.output.read(state.answer or "") if state.reason in DONE else None
 
-    def _called(self, state: RunState, given: tuple[PendingCall, ...], *, last: bool) -> Judged:
+    def _called(self, state: RunState, given: tuple[PendingCall, ...], *, last: TerminationReason | None) -> Judged:
         if len(given) < len(state.pending):
             early = "Not taken: the results of the other calls come first. Then give the answer, in a turn of its own."
             return _replied(state, given, early), None
@@ -109,8 +109,7 @@ class Answering:
         if not (faults := self._faults(text)):
             state = _replied(state, given[:1], "Taken.", is_error=False)
             state = _replied(state, given[1:], "Not taken: one answer is enough.")
-            reason = TerminationReason.MAX_ROUNDS if last else TerminationReason.COMPLETED
-            return attrs.evolve(state, answer=text, reason=reason), None
+            return attrs.evolve(state, answer=text, reason=last or TerminationReason.COMPLETED), None
         state = _replied(state, given, f"{_listed(faults)}\nCorrect every point and call {self.spec.name} again.")
         return _failed(state, faults) if state.repairs else (attrs.evolve(state, answer_due=True, repairs=1), None)
 

@@ -115,10 +115,11 @@ class Desk:
     def leave(self) -> bool:
         """Return whether this is the first time the run is closed; then a spent budget is logged."""
         first, self._left = not self._left, True
-        if first and self.last.reason is TerminationReason.BUDGET_EXHAUSTED:
+        if first and self.last.reason is not None and self.last.reason.budget:
             spent = self.last.usage.total_tokens
-            text = "Run %s stopped: its budget is spent (%s tokens, %.1f seconds)"
-            self.log.warning(text, self.run_id, "unknown" if spent is None else spent, self.last.seconds)
+            text = "Run %s stopped with %s: its budget is spent (%s tokens, %.1f seconds)"
+            known = "unknown" if spent is None else spent
+            self.log.warning(text, self.run_id, self.last.reason, known, self.last.seconds)
         return first
 
     @contextmanager

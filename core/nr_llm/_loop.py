@@ -32,6 +32,7 @@ from collections.abc import Sequence
 import attrs
 
 from nr_llm._answering import Answering
+from nr_llm._budget import closing, counted, exhausted, last_text, overdrawn
 from nr_llm._turns import answered, batches, call_ids, held, past_invocations, screened, with_reply
 from nr_llm.bounds import bound_result
 from nr_llm.effects import CallOutcome, Completer, Flow, Invoke, Record, ask, complete
@@ -90,9 +91,8 @@ def tool_loop(state: RunState, plan: Plan, invocations: list[ToolInvocation] | N
                 yield from ask(Record(_approval_step(state, waiting), state))
                 return Suspended(state, waiting)
             state = yield from _finish_turn(state, plan.toolbox, invocations)
-        elif reason := _exhausted(state):
-            state = attrs.evolve(state, answer="", reason=reason)
-            yield from ask(Record(None, state))
+        elif reason := exhausted(state):
+            state = yield from _ended(state, reason)
         else:
             state = yield from _next_reply(state, plan, taken)
     return result_of(state, invocations, plan.answering)
@@ -125,29 +125,26 @@ def result_of(state: RunState, invocations: Sequence[ToolInvocation], answering:
     )
 
 
-def _exhausted(state: RunState) -> TerminationReason | None:
-    limits, tokens = state.limits, state.usage.total_tokens
-    if limits.tokens is not None and tokens is not None and tokens >= limits.tokens:
-        return TerminationReason.BUDGET_EXHAUSTED
-    if limits.seconds is not None and state.seconds >= limits.seconds:
-        return TerminationReason.BUDGET_EXHAUSTED
-    return None
+def _ended(state: RunState, reason: TerminationReason) -> Flow[RunState]:
+    """End a run between two model calls, with what the model had written so far."""
+    state = attrs.evolve(state, answer=last_text(state) if reason.budget else "", reason=reason)
+    yield from ask(Record(None, state))
+    return state
 
 
 def _next_reply(state: RunState, plan: Plan, taken: set[str]) -> Flow[RunState]:
     """Ask the model once and fold its reply in."""
-    # A run without tools is one round, whatever the bound; only pauses of the model make it more.
-    last = state.rounds >= (state.limits.rounds if plan.toolbox.offered else max(1, state.limits.rounds))
-    tools, options = _asked(state, plan, last=last)
+    last = closing(state, plan.toolbox)
+    tools, options = _asked(state, plan, last=bool(last))
     messages, budget = _fitted(state, plan, tools)
+    if overdrawn(state, messages, tools):
+        return (yield from _ended(state, TerminationReason.TOKENS_EXHAUSTED))
     number = state.rounds + 1
     if budget is not None:
         step = RunStep(kind=StepKind.CONTEXT, round=number, context_budget=attrs.asdict(budget))
         yield from ask(Record(step, state))
         if budget.remaining < 0:
-            state = attrs.evolve(state, answer="", reason=TerminationReason.CONTEXT_OVERFLOW)
-            yield from ask(Record(None, state))
-            return state
+            return (yield from _ended(state, TerminationReason.CONTEXT_OVERFLOW))
     request = CompletionRequest(
         model=plan.model,
         messages=messages,
@@ -165,6 +162,7 @@ def _next_reply(state: RunState, plan: Plan, taken: set[str]) -> Flow[RunState]:
     unfit = None
     if plan.answering is not None:
         state, unfit = plan.answering.judged(state, last=last)
+    state = counted(state, request, reply)
     if budget is not None:
         factor = calibrated(state.calibration, observed=reply.usage.input_tokens, estimated=budget.estimated)
         state = attrs.evolve(state, calibration=factor)
@@ -246,6 +244,7 @@ def _folded(
         calls=state.calls + len(ran),
         remote_calls=state.remote_calls + remote,
         seconds=state.seconds + seconds,
+        tool_bytes=state.tool_bytes + sum(len(outcomes[p.index].result.content.encode()) for p in ran),
     )
 
 

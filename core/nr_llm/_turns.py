@@ -28,7 +28,12 @@ Batch = tuple[PendingCall, ...]
 
 
 def with_reply(
-    state: RunState, reply: CompletionResponse, *, taken: set[str], tools_offered: bool, last: bool
+    state: RunState,
+    reply: CompletionResponse,
+    *,
+    taken: set[str],
+    tools_offered: bool,
+    last: TerminationReason | None,
 ) -> RunState:
     """
     Return `state` with a reply folded in.
@@ -38,7 +43,7 @@ def with_reply(
         reply: The answer.
         taken: Ids of all calls so far; those of the reply are added.
         tools_offered: Whether the request offered tools; calls nobody offered are no calls.
-        last: Whether this was the closing request after the last round.
+        last: Why this was the closing request, if it was.
     """
     calls = _unique(reply.tool_calls or (), taken) if tools_offered else ()
     content = reply.content or reply.refusal or ""
@@ -53,7 +58,7 @@ def with_reply(
     )
     if calls or (reply.finish_reason is FinishReason.PAUSE and not last):
         return state
-    reason = TerminationReason.MAX_ROUNDS if last else _REASONS.get(reply.finish_reason, TerminationReason.COMPLETED)
+    reason = last or _REASONS.get(reply.finish_reason, TerminationReason.COMPLETED)
     return attrs.evolve(state, answer=content, reason=reason)
 
 
@@ -95,7 +100,9 @@ def held(state: RunState, toolbox: Toolbox) -> Batch:
 
     def waits(pending: PendingCall) -> bool:
         tool = toolbox.get(pending.call.name)
-        if tool is None or not tool.needs_approval or pending.verdict is not Verdict.UNASKED or pending.started:
+        if state.closing or tool is None or not tool.needs_approval:
+            return False
+        if pending.verdict is not Verdict.UNASKED or pending.started:
             return False
         return not isinstance(admit(pending.call, toolbox, limits=state.limits), ToolResult)
 
@@ -127,6 +134,8 @@ def _refusal(pending: PendingCall, state: RunState, toolbox: Toolbox, *, ran: in
         return f"Not executed: one turn may hold {limits.calls_per_turn} calls. Ask for the rest in the next turn."
     if limits.calls is not None and state.calls + ran >= limits.calls:
         return f"Not executed: the run's budget of {limits.calls} tool calls is used up. Answer with what you have."
+    if limits.tool_bytes is not None and state.tool_bytes >= limits.tool_bytes:
+        return f"Not executed: the run's budget of {limits.tool_bytes:,} bytes of results is used up."
     if tool is not None and tool.remote and remote >= limits.remote_calls:
         return f"Not executed: the run's budget of {limits.remote_calls} remote calls is used up. Go on without them."
     return None

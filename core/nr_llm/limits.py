@@ -34,10 +34,13 @@ class Limits:
         rounds: Model calls that may ask for tools, across resumes (default 5, the reference system's).
         calls_per_turn: Calls of one turn that are run; further ones are refused.
         parallel_calls: Calls run at the same time.
-        calls: Calls of the whole run; None for no bound.
+        calls: Calls of the whole run; further ones are refused, and a turn of nothing else is the last; None for no
+            bound.
         remote_calls: Calls of tools marked remote (default 20, the reference system's).
-        tokens: Tokens of the whole run, as the provider reports them; None for no bound.
+        tokens: Tokens of the whole run, as the provider reports them, or estimated where it does not; a request that
+            would go beyond by itself is not sent.  None for no bound.
         seconds: Time of the whole run in model calls and tools, checked between them; None for no bound.
+        tool_bytes: UTF-8 bytes of the content of all results, checked between them; None for no bound.
         result_bytes: UTF-8 bytes of one result's content.
         argument_bytes: UTF-8 bytes of one call's arguments.
 
@@ -55,6 +58,7 @@ class Limits:
     remote_calls: int = attrs.field(default=20, validator=whole(0))
     tokens: int | None = attrs.field(default=None, validator=whole(0))
     seconds: float | None = attrs.field(default=None, validator=between(0, math.inf))
+    tool_bytes: int | None = attrs.field(default=None, validator=whole(0))
     result_bytes: int = attrs.field(default=CONTENT_BYTES, validator=whole(LEAST_RESULT_BYTES, CONTENT_BYTES))
     argument_bytes: int = attrs.field(default=200_000, validator=whole(2))
     given: frozenset[str] = attrs.field(init=False, eq=False, repr=False)

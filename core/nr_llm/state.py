@@ -26,11 +26,19 @@ class TerminationReason(StrEnum):
     MAX_ROUNDS = "max_rounds"
     LENGTH = "length"
     CONTENT_FILTER = "content_filter"
-    BUDGET_EXHAUSTED = "budget_exhausted"
+    TOKENS_EXHAUSTED = "tokens_exhausted"
+    TIME_EXHAUSTED = "time_exhausted"
+    BYTES_EXHAUSTED = "bytes_exhausted"
+    CALLS_EXHAUSTED = "calls_exhausted"
     CONTEXT_OVERFLOW = "context_overflow"
     DRY_RUN = "dry_run"
     CANCELLED = "cancelled"
     FAILED = "failed"
+
+    @property
+    def budget(self) -> bool:
+        """Whether a budget ran out: to go on takes a larger one."""
+        return self.value.endswith("_exhausted")
 
 
 class Verdict(StrEnum):
@@ -85,7 +93,10 @@ class RunState:
         rounds: Replies folded in that could have asked for tools.
         calls: Calls that were run.
         remote_calls: Those of them that worked elsewhere.
+        closing: Whether the budget of calls left a turn nothing to run: the next request offers no tools.
+        tool_bytes: UTF-8 bytes of all results of tools.
         usage: Tokens of all model calls.
+        estimated_tokens: Tokens of those that nothing was reported of, estimated.
         seconds: Time spent in effects.
         calibration: Factor by which token estimates were found too low.
         output: JSON Schema of the answer, where the run's answer has to have a form.
@@ -108,7 +119,10 @@ class RunState:
     rounds: int = 0
     calls: int = 0
     remote_calls: int = 0
+    closing: bool = False
+    tool_bytes: int = 0
     usage: Usage = attrs.field(factory=Usage)
+    estimated_tokens: int = 0
     seconds: float = attrs.field(default=0.0, eq=False)
     calibration: float = 1.15
     output: Mapping[str, JSON] | None = None

@@ -140,6 +140,11 @@ def estimate(message: ChatMessage) -> int:
     return tokens
 
 
+def estimated(messages: Iterable[ChatMessage], tools: Iterable[ToolSpec] = ()) -> int:
+    """Return how many tokens a request may cost, uncalibrated."""
+    return sum(map(estimate, messages)) + _tool_tokens(tools)
+
+
 def _tool_tokens(tools: Iterable[ToolSpec]) -> int:
     return sum(math.ceil(len(encode(tool.to_wire()).encode()) / DENSE_BYTES) for tool in tools)
 

@@ -75,7 +75,7 @@ class TestFacts:
 
 class TestDefaults:
     ROW = (
-        ROW + "limits = {rounds = 8, tokens = 100}\n"
+        ROW + "limits = {rounds = 8, tokens = 1000}\n"
         "defaults = {temperature = 0.2, seed = 1, provider_options = {a = {x = 1, y = 1}, b = {z = 1}}}\n"
     )
 
@@ -105,7 +105,7 @@ class TestDefaults:
         with own.stream("hi", model="fast", limits=Limits(rounds=2, calls=7)) as stream:
             limits = stream.state.limits
 
-        assert limits == Limits(rounds=2, calls=7, tokens=100)
+        assert limits == Limits(rounds=2, calls=7, tokens=1000)
 
     def test_a_usual_limit_can_be_asked_for(self, tmp_path: Path):
         """A caller who names the usual value means it."""
@@ -129,7 +129,7 @@ class TestDefaults:
         own.resume(suspended, True)
 
         assert [request.options.seed for request in own.scripted.requests] == [1, 1]  # type: ignore[attr-defined]
-        assert suspended.state.limits.tokens == 100
+        assert suspended.state.limits.tokens == 1000
 
 
 class TestDefaultModel:
@@ -258,7 +258,7 @@ class TestTrust:
         ("project", "user", "name"),
         [
             (ROW + "limits = {rounds = 6}", "", "limits.rounds"),
-            (ROW + "limits = {tokens = 200}", ROW + "limits = {tokens = 100}", "limits.tokens"),
+            (ROW + "limits = {tokens = 2000}", ROW + "limits = {tokens = 1000}", "limits.tokens"),
             (ROW + "defaults = {provider_options = {a = {}}}", "", "defaults.provider_options"),
             (ROW.replace("vllm", "openai"), ROW, "provider"),
         ],

@@ -165,7 +165,7 @@ class TestEnding:
         run = loop([first], look, limits=Limits(tokens=100))
 
         result = run.outcome
-        assert ("", True, TerminationReason.BUDGET_EXHAUSTED) == (result.content, result.truncated, result.reason)
+        assert ("", True, TerminationReason.TOKENS_EXHAUSTED) == (result.content, result.truncated, result.reason)
         assert 1 == len(result.invocations)
         assert Role.TOOL is result.messages[-1].role
 
@@ -174,7 +174,7 @@ class TestEnding:
         first = attrs.evolve(calling(("look", {})), elapsed=3.0)
         run = loop([first], look, limits=Limits(seconds=2))
 
-        assert TerminationReason.BUDGET_EXHAUSTED is run.outcome.reason
+        assert TerminationReason.TIME_EXHAUSTED is run.outcome.reason
 
     @pytest.mark.parametrize(
         ("finish", "reason"),

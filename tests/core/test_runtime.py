@@ -895,11 +895,11 @@ class TestEdges:
 
     def test_a_spent_budget_is_logged(self, colour: Any, caplog: pytest.LogCaptureFixture) -> None:
         """Case 33: a run that stops at its budget says so in the log."""
-        own = runtime(calling(("echo", {}), usage=Usage(90, 20)), "x", limits=Limits(tokens=100))
+        own = runtime(calling(("echo", {}), usage=Usage(900, 200)), "x", limits=Limits(tokens=1000))
         result = colour.run(own)
 
-        assert TerminationReason.BUDGET_EXHAUSTED is result.reason
-        assert "its budget is spent (110 tokens" in caplog.text
+        assert TerminationReason.TOKENS_EXHAUSTED is result.reason
+        assert "stopped with tokens_exhausted: its budget is spent (1100 tokens" in caplog.text
 
     def test_a_spent_time_is_logged_without_tokens(self, colour: Any, caplog: pytest.LogCaptureFixture) -> None:
         """Where no tokens were reported, none are made up."""

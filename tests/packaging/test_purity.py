@@ -8,7 +8,10 @@ import pytest
 
 from tests.packaging.members import CORE
 
-PURE = ("_loop", "_seam", "_settle", "_turns", "bounds", "effects", "middleware", "runs", "state", "steps", "window")
+PURE = (
+    *("_answering", "_budget", "_loop", "_seam", "_settle", "_turns", "bounds", "effects", "limits", "middleware"),
+    *("runs", "state", "steps", "window"),
+)
 """The modules that a flow is made of."""
 
 WORLD = {

@@ -11,6 +11,7 @@ import attrs
 
 from nr_llm import _wire
 from nr_llm._json import JSON, copy_object, encode, valid_text
+from nr_llm._shown import shown
 from nr_llm.errors import InvalidValueError
 
 
@@ -95,7 +96,7 @@ def _extra(value: Mapping[str, Any]) -> dict[str, JSON]:
     return copy_object(value, path="extra") if value else {}
 
 
-@attrs.frozen
+@attrs.frozen(repr=False)
 class ToolCall:
     """
     One call a model asks for.
@@ -112,6 +113,7 @@ class ToolCall:
     """
 
     __hash__ = None  # type: ignore[assignment]  # holds a mapping
+    __repr__ = shown
 
     id: str = attrs.field(converter=_id)
     name: str = attrs.field(converter=_name)
@@ -221,7 +223,7 @@ def _attachments(value: Iterable[Attachment]) -> tuple[Attachment, ...]:
     return tuple(given)
 
 
-@attrs.frozen
+@attrs.frozen(repr=False)
 class ChatMessage:
     """
     One message of a conversation, whatever its role.
@@ -242,6 +244,7 @@ class ChatMessage:
     """
 
     __hash__ = None  # type: ignore[assignment]  # holds mappings
+    __repr__ = shown
 
     role: Role = attrs.field(converter=_role)
     content: str = attrs.field(converter=_content)

@@ -11,6 +11,7 @@ from typing import Any, ClassVar, TypeVar, cast
 import attrs
 
 from nr_llm._json import JSON, copy_object
+from nr_llm._shown import shown
 from nr_llm.errors import InvalidValueError, similar
 
 Member = TypeVar("Member", bound=StrEnum)
@@ -121,7 +122,7 @@ def _words(value: str | Iterable[str]) -> tuple[str, ...]:
     return words
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, repr=False)
 class Options:
     """
     Settings of a model call; None leaves a setting to the provider and is not sent.
@@ -147,6 +148,7 @@ class Options:
     """
 
     __hash__ = None  # type: ignore[assignment]  # holds mappings
+    __repr__ = shown
 
     temperature: float | None = attrs.field(default=None, validator=between(0, 2))
     max_tokens: int | None = attrs.field(default=None, validator=whole(1))

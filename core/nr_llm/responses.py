@@ -10,6 +10,7 @@ from typing import Any
 import attrs
 
 from nr_llm._json import JSON, valid_text
+from nr_llm._shown import shown
 from nr_llm.errors import InvalidValueError
 from nr_llm.messages import ChatMessage, Role, ToolCall
 from nr_llm.options import member
@@ -43,7 +44,7 @@ def _count(value: int | None) -> int | None:
     return max(0, int(given))
 
 
-@attrs.frozen
+@attrs.frozen(repr=False)
 class Usage:
     """
     Tokens of one call, or of many added up; None means not reported, which is not 0.
@@ -55,6 +56,8 @@ class Usage:
         cache_write_tokens: The part of the input that was written to it.
         reasoning_tokens: The part of the output that was reasoning.
     """
+
+    __repr__ = shown
 
     input_tokens: int | None = attrs.field(default=None, converter=_count)
     output_tokens: int | None = attrs.field(default=None, converter=_count)
@@ -116,7 +119,7 @@ def _optional_text(value: str | None) -> str | None:
     return None if value is None else valid_text(value)
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, repr=False)
 class CompletionResponse:
     """
     One answer of a model, in one shape for every provider.
@@ -140,6 +143,7 @@ class CompletionResponse:
     """
 
     __hash__ = None  # type: ignore[assignment]  # holds JSON
+    __repr__ = shown
 
     content: str = attrs.field(default="", converter=_content)
     model: str = ""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import attrs
 
 from nr_llm._json import JSON
+from nr_llm._shown import shown
 from nr_llm.artifacts import ToolArtifact
 from nr_llm.messages import ChatMessage
 from nr_llm.responses import Usage
@@ -36,7 +37,7 @@ class ToolInvocation:
     artifacts: tuple[ToolArtifact, ...] = attrs.field(default=(), eq=False)
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, repr=False)
 class RunResult:
     """
     A finished run.
@@ -54,6 +55,7 @@ class RunResult:
     """
 
     __hash__ = None  # type: ignore[assignment]  # holds messages
+    __repr__ = shown
 
     content: str
     messages: tuple[ChatMessage, ...]

@@ -9,6 +9,7 @@ from typing import Any
 import attrs
 
 from nr_llm._json import JSON, copy_object
+from nr_llm._shown import shown
 from nr_llm.artifacts import ToolArtifact
 from nr_llm.messages import ChatMessage, ToolCall
 from nr_llm.options import member
@@ -34,7 +35,7 @@ def _two_places(number: float) -> float:
     return round(number, 2)
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, repr=False)
 class RunStep:
     """
     A step; None means that a field does not apply, and leaves it out of `to_dict`.
@@ -65,6 +66,7 @@ class RunStep:
     """
 
     __hash__ = None  # type: ignore[assignment]  # holds messages
+    __repr__ = shown
 
     kind: StepKind = attrs.field(converter=_kind)
     round: int

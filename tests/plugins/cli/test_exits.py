@@ -38,6 +38,9 @@ CODES = {
     "InvalidOutputError": 4,
     "MissingToolCallError": 4,
     "StoreError": 1,
+    "RunExistsError": 1,
+    "RunClaimedError": 1,
+    "SuspensionError": 1,
     "ToolError": 5,
     "RunCancelledError": 130,
 }

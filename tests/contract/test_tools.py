@@ -15,6 +15,7 @@ from tests.contract import first_party
 
 WORKS: Mapping[str, Mapping[str, Any]] = {
     "calculate": {"expression": "2 ** 10"},
+    "count_by": {"table": "orders", "field": "status"},
     "find_files": {"pattern": "*.py"},
     "get_python_info": {},
     "get_time": {"zone": "UTC"},
@@ -24,6 +25,7 @@ WORKS: Mapping[str, Mapping[str, Any]] = {
     "read_file": {"path": "src/app.py"},
     "read_records": {"table": "orders", "filters": {"status": "open"}, "order": "total desc"},
     "search_code": {"text": "def main"},
+    "search_records": {"table": "orders", "text": "OPEN", "where": [{"field": "total", "operator": ">", "value": 1}]},
     "table_schema": {"table": "orders"},
 }
 """For each tool a call that must succeed; a tool that is missing here fails `test_every_tool_is_listed`."""

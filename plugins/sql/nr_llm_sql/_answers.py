@@ -8,8 +8,8 @@ from nr_llm.artifacts import ToolArtifact
 from nr_llm.results import ToolResult
 
 from nr_llm_sql._catalogue import Field
-from nr_llm_sql._grid import Draw, Grid
-from nr_llm_sql._query import MOST_FIELDS, MOST_FILTERS, MOST_OFFSET
+from nr_llm_sql._grid import Draw, Grid, fitted
+from nr_llm_sql._limits import LONGEST_TEXT, MOST_FIELDS, MOST_FILTERS, MOST_OFFSET, SHORTEST_TEXT
 
 NO_TABLES = "No tables are permitted."
 NOT_PERMITTED = "This table is not permitted. Ask list_tables for the ones that are."
@@ -17,6 +17,11 @@ NO_FIELDS = "There are no readable fields among the requested ones."
 FILTER_NOT_PERMITTED = "This filter is not permitted: name readable fields, each with one plain value."
 ORDER_NOT_PERMITTED = "This order is not permitted: name one readable field, with ' desc' behind it to descend."
 TOO_MANY_FILTERS = f"This filter is not permitted: use at most {MOST_FILTERS} fields."
+TEXT_NOT_PERMITTED = f"This text is not permitted: search for {SHORTEST_TEXT} to {LONGEST_TEXT} characters."
+NO_TEXTS = "There are no readable fields with text in this table."
+COUNT_NOT_PERMITTED = "This filter is not permitted: count_by does not look into texts, search_records does."
+UNFIT = "This call is not permitted: a value does not fit its field, or a field cannot be compared or sorted by."
+SEARCH_ON = "The search ended before the last row: use more filters."
 NO_ROWS = "No rows match, or they are not permitted."
 
 
@@ -50,6 +55,14 @@ def answer(heading: str, grid: Grid, *, draw: Draw, notes: Sequence[str], label:
     drawn = [draw(grid.columns, row, position) for position, row in enumerate(grid.rows)]
     text = "\n".join([heading, *drawn, *notes])
     return ToolResult.text(text, ToolArtifact.table(label, grid.columns, grid.rows))
+
+
+def listing(heading: str, grid: Grid, *, label: str, noun: str, notes: Sequence[str] = ()) -> ToolResult:
+    """Return text and table of a list: a heading, the columns' names, one line for each row that fits."""
+    kept = fitted(grid, listed)
+    head = f"{heading}\n{' | '.join(kept.columns)}"
+    left_out = rows_left_out(len(grid.rows) - len(kept.rows), noun)
+    return answer(head, kept, draw=listed, notes=[*left_out, *notes], label=label)
 
 
 def listed(columns: Sequence[str], row: Sequence[str], position: int) -> str:  # noqa: ARG001
@@ -99,3 +112,8 @@ def go_on(more: bool, offset: int) -> list[str]:  # noqa: FBT001
     if offset > MOST_OFFSET:
         return ["More rows follow, beyond what offset reaches: use filters."]
     return [f"More rows follow: go on with offset {offset}."]
+
+
+def more_values(more: bool) -> list[str]:  # noqa: FBT001
+    """Return a note on values beyond the ones shown, if there are any."""
+    return ["More values follow: use filters, or a larger limit."] if more else []

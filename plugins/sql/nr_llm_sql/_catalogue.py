@@ -43,12 +43,21 @@ class Source:
         view: Whether it is a view.
         computed: Columns that the table computes from others, as SQLite compares names.
         inputs: Columns they may be computed from, by their exact names.
+        schema: The schema it is in.
+        table: Its name there, if that is not `name`.
     """
 
     name: str
     view: bool
     computed: frozenset[str] = frozenset()
     inputs: frozenset[str] = frozenset()
+    schema: str = "main"
+    table: str | None = None
+
+    @property
+    def place(self) -> tuple[str, str]:
+        """The schema and the name there."""
+        return self.schema, self.name if self.table is None else self.table
 
 
 @attrs.frozen(kw_only=True)
@@ -62,6 +71,9 @@ class Field:
         nullable: Whether it may be null.
         key: Its position in the primary key, from 1; 0 if it is not in it.
         reference: Table and column (None: that table's key) of the row it points to.
+        textual: Whether it may hold texts to search in.
+        binary: Whether it holds nothing but binary data.
+        readable: Whether the database lets us read it.
     """
 
     name: str
@@ -69,6 +81,9 @@ class Field:
     nullable: bool
     key: int
     reference: tuple[str, str | None] | None = None
+    textual: bool = True
+    binary: bool = False
+    readable: bool = True
 
 
 @attrs.frozen(kw_only=True)

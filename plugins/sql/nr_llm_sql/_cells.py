@@ -64,14 +64,19 @@ def line(text: str) -> str:
     return _UNSHOWABLE.sub("\ufffd", " ".join(text.split()))
 
 
-def _shortened(text: str, redact: Redact) -> str:
-    seen = text[:SCANNED_CHARACTERS]
+def seen(text: str, redact: Redact = _REDACT) -> str:
+    """Return what of `text` is looked at, on one line and without its secrets: nobody is shown, or told of, more."""
+    looked_at = text[:SCANNED_CHARACTERS]
     if len(text) > SCANNED_CHARACTERS:
-        seen = _CUT_WORD.sub("", seen)
-    masked = redact(seen)
+        looked_at = _CUT_WORD.sub("", looked_at)
+    masked = redact(looked_at)
     shown = line(masked)
-    if shown != masked:  # some secrets are known by their line breaks, others only show once these are gone
-        shown = redact(shown)
+    # Some secrets are known by their line breaks, others only show once these are gone.
+    return shown if shown == masked else redact(shown)
+
+
+def _shortened(text: str, redact: Redact) -> str:
+    shown = seen(text, redact)
     if len(shown) <= CELL_CHARACTERS and len(text) <= SCANNED_CHARACTERS:
         return shown
     return shown[:CELL_CHARACTERS] + "…"

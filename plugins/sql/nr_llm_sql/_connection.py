@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import sqlite3
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
+from itertools import islice
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import attrs
 
 from nr_llm_sql._access import Access, authorizer
+from nr_llm_sql._stops import Halt, Halted, Missing, Refused
 from nr_llm_sql.settings import SqlSettings
 
 STEPS = 1_000
@@ -24,38 +25,7 @@ SQL_BYTES = 500_000
 """Bytes of a statement: enough for every column of a wide table, by name."""
 
 _Row = TypeVar("_Row")
-
-
-class Halted(Exception):  # noqa: N818 - not an error: it was told to stop
-    """The call was told to stop, or its time is up."""
-
-
-class Missing(Exception):  # noqa: N818 - turned into a message at the edge
-    """There is no file where the settings say the database is."""
-
-
-class Refused(Exception):  # noqa: N818 - a refusal is an answer
-    """The statement, or a view it reads, touches something that is not permitted."""
-
-
-@attrs.frozen(eq=False)
-class Halt:
-    """
-    Says when a call has to stop.
-
-    Args:
-        cancelled: Whether the run was cancelled.
-        deadline: Time of `clock` after which the call stops.
-        clock: A monotonic clock, in seconds.
-    """
-
-    cancelled: Callable[[], bool]
-    deadline: float
-    clock: Callable[[], float] = time.monotonic
-
-    def due(self) -> bool:
-        """Return whether to stop now."""
-        return self.cancelled() or self.clock() >= self.deadline
+Parameters: TypeAlias = Sequence[Any] | Mapping[str, Any]
 
 
 @contextmanager
@@ -102,14 +72,14 @@ class Guarded:
     _refusals: list[str]
 
     def select(
-        self, sql: str, parameters: Sequence[Any] = (), *, cap: int, row: Callable[[tuple[Any, ...]], _Row]
+        self, sql: str, parameters: Parameters = (), *, cap: int, row: Callable[[tuple[Any, ...]], _Row]
     ) -> list[_Row]:
         """
         Run one statement and return at most `cap` + 1 rows: one more than the cap says that there are more.
 
         Args:
             sql: One SELECT.
-            parameters: Values for its question marks.
+            parameters: Values for its question marks, or for its names.
             cap: Rows wanted.
             row: Called with each row as it is read, so that one row at a time is held in full.
 
@@ -118,24 +88,24 @@ class Guarded:
             Refused: It touches something that is not permitted.
             sqlite3.Error: It failed.
         """
+        with closing(self.rows(sql, parameters)) as found:
+            return [row(values) for values in islice(found, cap + 1)]
 
-        def read(_: sqlite3.Cursor, values: tuple[Any, ...]) -> _Row:
-            if self._halt.due():
-                raise Halted
-            return row(values)
-
+    def rows(self, sql: str, parameters: Parameters = ()) -> Generator[tuple[Any, ...], None, None]:
+        """Run one statement and yield its rows, each as it is read; as `select` raises."""
         with closing(self._connection.cursor()) as cursor:
-            cursor.row_factory = read
             self._refusals.clear()
             try:
-                found: list[_Row] = cursor.execute(sql, parameters).fetchmany(cap + 1)
+                for values in cursor.execute(sql, parameters):
+                    if self._halt.due():
+                        raise Halted
+                    yield values
             except sqlite3.Error as error:
                 if self._refusals:
                     raise Refused(self._refusals[0]) from error
                 if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_INTERRUPT:
                     raise Halted from error
                 raise
-            return found
 
 
 def guarded(connection: sqlite3.Connection, access: Access, halt: Halt) -> Guarded:

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from nr_llm.errors import ToolError
 from nr_llm.tools import ToolContext
 
-from nr_llm_sql._connection import Halted, Missing
+from nr_llm_sql._stops import Halted, Missing
 from nr_llm_sql.settings import DATABASE_SETTING, SqlSettings
 
 _REASONS = {

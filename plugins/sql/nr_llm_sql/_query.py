@@ -1,27 +1,20 @@
-"""Builds the one statement that reads records: names are quoted, values are bound, the order is total."""
+"""Builds the statements that read records: names are quoted, values are bound, the order is total."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from typing import Any, TypeAlias
+import operator
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import attrs
+import sqlalchemy as sa
 
-from nr_llm_sql._catalogue import Table
+from nr_llm_sql._catalogue import Source, Table
 from nr_llm_sql._cells import Blob, Value
-from nr_llm_sql._names import fold, quoted
-
-MOST_FILTERS = 5
-"""Equality filters of one call (the reference system's figure)."""
-
-MOST_OFFSET = 10_000
-"""Rows that can be skipped: enough to look around, too few to copy a table page by page (the reference's figure)."""
-
-MOST_FIELDS = 200
-"""Columns of one statement; each is read as two, and SQLite's own limit is 2,000."""
-
-Scalar: TypeAlias = str | int | float | bool | None
+from nr_llm_sql._conditions import Condition
+from nr_llm_sql._forms import Columns, Expression, Forms, columns
+from nr_llm_sql._names import fold
 
 _LARGEST = 2**63
 
@@ -33,7 +26,7 @@ class Names:
 
     Args:
         key: Columns that identify a row, shown first; empty if a row has no identity.
-        fields: Columns by their comparison form.
+        fields: Columns by their exact name and by their comparison form.
         order: Columns that order rows of one key: SQLite lets several rows have a key that is null.
     """
 
@@ -43,7 +36,7 @@ class Names:
 
     def find(self, name: str) -> str | None:
         """Return the exact column that `name` means."""
-        return self.fields.get(fold(name))
+        return self.fields.get(name) or self.fields.get(fold(name))
 
     def chosen(self, requested: Sequence[str] | None) -> tuple[str, ...]:
         """
@@ -66,19 +59,24 @@ def names(table: Table, visible: Table) -> Names:
         table: The table as it is.
         visible: The table without the columns that nobody sees.
     """
-    fields = {fold(field.name): field.name for field in visible.fields}
+    exact = {field.name: field.name for field in visible.fields}
+    fields = {fold(name): name for name in exact} | exact
     key = tuple(field.name for field in table.key)
     rowid = () if visible.rowid is None else (visible.rowid,)
     if key and all(fold(name) in fields for name in key):
         return Names(key, fields, order=rowid)
-    return Names(rowid, {**dict(zip(rowid, rowid, strict=True)), **fields})
+    return Names(rowid, dict(zip(rowid, rowid, strict=True)) | fields)
 
 
-def conditions(filters: Mapping[str, Any], names: Names) -> tuple[tuple[str, Scalar], ...] | None:
-    """Return pairs of column and value, or None if a name is unknown or a value cannot be compared."""
-    pairs = tuple((names.find(name), value) for name, value in filters.items())
-    known = tuple((name, value) for name, value in pairs if name is not None and _comparable(value))
-    return known if len(known) == len(pairs) else None
+def criteria(conditions: Sequence[Condition], names: Names) -> tuple[Criterion, ...] | None:
+    """Return what is to hold of each row, or None if a name is unknown or a value cannot be compared."""
+    found = [Criterion(name, each.operator, each.value) for each in conditions if (name := _testable(each, names))]
+    return tuple(found) if len(found) == len(conditions) else None
+
+
+def _testable(condition: Condition, names: Names) -> str | None:
+    given = condition.value if isinstance(condition.value, list) else [condition.value]
+    return names.find(condition.field) if condition.sound() and all(map(_comparable, given)) else None
 
 
 def _comparable(value: object) -> bool:
@@ -111,57 +109,119 @@ def ordering(order: str, names: Names) -> tuple[str, bool] | None:
     return None if found is None or fold(direction) not in {"asc", "desc"} else (found, fold(direction) == "desc")
 
 
+@attrs.frozen
+class Criterion:
+    """A condition whose column exists and whose value can travel."""
+
+    column: str
+    operator: str
+    value: Any
+
+    def written(self, columns: Columns, forms: Forms) -> Expression:
+        """Return the condition as SQL."""
+        column = columns[self.column]
+        match self.operator:
+            case "=":
+                return forms.equal(column, self.value)
+            case "!=":
+                return forms.unequal(column, self.value)
+            case "in":
+                return sa.or_(*(forms.equal(column, value) for value in self.value))
+            case "contains" | "starts_with":
+                return forms.containing(column, self.value, start=self.operator == "starts_with")
+            case _:
+                return forms.compared(column, self.value, by=_COMPARISONS[self.operator])
+
+
+_COMPARISONS: Mapping[str, Callable[[Any, Any], Any]] = {
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+
+
 @attrs.frozen(kw_only=True)
-class Select:
+class Page:
     """
-    One page of records.
+    The rows of one table that are wanted, in an order that is total.
 
     Args:
-        table: Name of the table or view.
+        source: The table or view.
         columns: Columns to read.
-        where: Columns and the values they must equal.
+        criteria: What holds of each row.
+        anywhere: A text that one of `among` contains; empty: no such test.
+        among: The columns that are searched for it.
         order: The column to sort by first and whether it descends; None for the order of `key` alone.
         key: Columns that make the order total; empty: all of `columns`, letter by letter.
-        limit: Rows wanted.
+        limit: Rows wanted at most.
         offset: Rows to skip.
     """
 
-    table: str
+    source: Source
     columns: tuple[str, ...]
-    where: tuple[tuple[str, Scalar], ...]
-    order: tuple[str, bool] | None
-    key: tuple[str, ...]
+    criteria: tuple[Criterion, ...] = ()
+    anywhere: str = ""
+    among: tuple[str, ...] = ()
+    order: tuple[str, bool] | None = None
+    key: tuple[str, ...] = ()
     limit: int
-    offset: int
+    offset: int = 0
 
-    def statement(self) -> tuple[str, tuple[Scalar, ...]]:
-        """Return the SQL text and the values of its question marks; it reads one row more, to see if there is one."""
-        fields = ", ".join(f"{_value(name)}, {_size(name)}" for name in self.columns)
-        tests = [f"{_column(name)} IS ?" if value is None else f"{_column(name)} = ?" for name, value in self.where]
-        first = [f"{_column(self.order[0])} {'DESC' if self.order[1] else 'ASC'}"] if self.order else []
-        rest = map(_column, self.key) if self.key else (f"{_column(name)} COLLATE BINARY" for name in self.columns)
-        where = f" WHERE {' AND '.join(tests)}" if tests else ""
-        sql = (
-            f"SELECT {fields} FROM main.{quoted(self.table)} AS r{where}"  # noqa: S608 - quoted names, bound values
-            f" ORDER BY {', '.join((*first, *rest))} LIMIT ? OFFSET ?"
+    def statement(self, forms: Forms) -> sa.Select[Any]:
+        """Return the statement; each of `columns` is read as a value and a size."""
+        ordered = () if self.order is None else self.order[:1]
+        tested = (each.column for each in self.criteria)
+        table, known = columns(self.source, (*self.columns, *self.among, *self.key, *ordered, *tested))
+        read = [form(known[name]) for name in self.columns for form in (forms.value, forms.size)]
+        rest = [known[name] for name in self.key] or [forms.letters(known[name]) for name in self.columns]
+        first = [known[self.order[0]].desc() if self.order[1] else known[self.order[0]].asc()] if self.order else []
+        named = [expression.label(f"c{i}") for i, expression in enumerate(read)]
+        found = sa.select(*named).select_from(table).where(*self._where(known, forms)).order_by(*first, *rest)
+        return found.limit(self.limit).offset(self.offset)
+
+    def _where(self, known: Columns, forms: Forms) -> list[Expression]:
+        tests = [each.written(known, forms) for each in self.criteria]
+        if not self.anywhere:
+            return tests
+        return [*tests, sa.or_(*(forms.containing(known[name], self.anywhere, start=False) for name in self.among))]
+
+
+@attrs.frozen(kw_only=True)
+class Count:
+    """
+    The number of rows of each value of a column.
+
+    Args:
+        source: The table or view.
+        column: The column; None for the number of rows alone.
+        criteria: What holds of the rows that count.
+        limit: Values wanted at most.
+    """
+
+    source: Source
+    column: str | None
+    criteria: tuple[Criterion, ...]
+    limit: int
+
+    def statement(self, forms: Forms) -> sa.Select[Any]:
+        """Return the statement: a value, a size and a number in each row, or the number alone."""
+        named = () if self.column is None else (self.column,)
+        table, known = columns(self.source, (*named, *(each.column for each in self.criteria)))
+        where = [each.written(known, forms) for each in self.criteria]
+        number = sa.func.count().label("n")
+        if self.column is None:
+            return sa.select(number).select_from(table).where(*where).limit(self.limit)
+        column = known[self.column]
+        # Grouped by what would be shown: of a long text that is its beginning.
+        shown = (
+            sa.select(forms.value(column).label("v"), forms.size(column).label("s")).select_from(table).where(*where)
         )
-        return sql, (*(value for _, value in self.where), self.limit + 1, self.offset)
-
-
-def _column(name: str) -> str:
-    # Qualified: SQLite takes an unknown name in double quotes for a string, but never behind a dot.
-    return f"r.{quoted(name)}"
-
-
-def _value(name: str) -> str:
-    return f"CASE typeof({_column(name)}) WHEN 'blob' THEN NULL ELSE {_column(name)} END"
-
-
-def _size(name: str) -> str:
-    # SQLite knows the length of a blob without reading it, so that a huge one costs nothing.
-    return f"CASE typeof({_column(name)}) WHEN 'blob' THEN length({_column(name)}) END"
+        cells = shown.subquery("g")
+        grouped = sa.select(cells.c.v, cells.c.s, number).group_by(cells.c.v, cells.c.s)
+        return grouped.order_by(number.desc(), cells.c.v, cells.c.s).limit(self.limit)
 
 
 def values(row: Sequence[Any]) -> tuple[Value, ...]:
-    """Return the values of a row that `Select.statement` read."""
+    """Return the values of a row that `Page.statement` read."""
     return tuple(value if size is None else Blob(size) for value, size in zip(row[::2], row[1::2], strict=True))

@@ -6,38 +6,37 @@ import sqlite3
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import attrs
+import sqlalchemy as sa
 from nr_llm.tools import ToolContext
+from sqlalchemy.dialects import sqlite
 
 from nr_llm_sql._access import Access, visible
 from nr_llm_sql._catalogue import Field, Source, Table, sources, table
-from nr_llm_sql._connection import Guarded, Halt, Halted, Refused, connected, guarded
+from nr_llm_sql._connection import Guarded, connected, guarded
+from nr_llm_sql._database import COUNTED_ROWS, UNCOUNTED, Opened, Rows
 from nr_llm_sql._failures import explained
+from nr_llm_sql._forms import SqliteForms
 from nr_llm_sql._names import quoted
+from nr_llm_sql._stops import Halt, Halted, Refused
 from nr_llm_sql.settings import SqlSettings
 
-COUNTED_ROWS = 100_000
-"""Rows of a table that are counted at most; counting so many takes some milliseconds."""
-
-UNCOUNTED = "not counted"
-"""Stands for the number of rows of a view, and of a table when the time is up."""
+_DIALECT = sqlite.dialect(paramstyle="named")
+"""Parameters by name: for question marks SQLAlchemy searches the text, and might find one in a quoted name."""
 
 
-@attrs.frozen(kw_only=True, eq=False)
-class Opened:
-    """
-    A table that may be read.
+@attrs.frozen(eq=False)
+class SqliteReader:
+    """Runs statements through the guarded connection."""
 
-    Args:
-        table: The table as it is.
-        visible: The table with the columns that may be seen.
-        reader: Reads it and nothing else.
-    """
+    _guarded: Guarded
 
-    table: Table
-    visible: Table
-    reader: Guarded
+    def rows(self, statement: sa.Select[Any]) -> Rows:
+        """Run one statement and yield its rows, each as it is read."""
+        compiled = statement.compile(dialect=_DIALECT)
+        return self._guarded.rows(str(compiled), compiled.params)
 
 
 @attrs.frozen(eq=False)
@@ -69,7 +68,9 @@ class Session:
         whole = _described(self._connection, source)
         reader = guarded(self._connection, self._access.passing(source), self._halt)
         _probe(reader, source)
-        return Opened(table=whole, visible=visible(whole, self._access), reader=reader)
+        return Opened(
+            table=whole, visible=visible(whole, self._access), reader=SqliteReader(reader), forms=SqliteForms()
+        )
 
     def counted(self) -> Iterator[tuple[Source, str]]:
         """Yield each source that may be read, and its number of rows as far as it was counted."""

@@ -88,3 +88,8 @@ class SqlSettings:
     max_rows: int = attrs.field(default=50, validator=_page)
     seconds: float = attrs.field(default=5.0, validator=_time)
     value_bytes: int = attrs.field(default=10_000_000, validator=_value_size)
+
+    @property
+    def configured(self) -> bool:
+        """Whether there is a database to read."""
+        return self.database is not None

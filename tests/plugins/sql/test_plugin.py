@@ -9,10 +9,10 @@ import pytest
 from nr_llm.tools import ToolEffect
 from nr_llm_sql import SqlSettings, nr_llm_tools
 
-NAMES = ["list_tables", "table_schema", "read_records"]
+NAMES = ["list_tables", "table_schema", "read_records", "search_records", "count_by"]
 
 
-def test_it_contributes_three_reading_tools(shop: Path) -> None:
+def test_it_contributes_five_reading_tools(shop: Path) -> None:
     """With a database the tools are offered; all of them only read."""
     tools = nr_llm_tools(SqlSettings(database=shop))
 
@@ -38,16 +38,15 @@ def test_the_runtime_waits_longer_than_the_database() -> None:
 
 def test_the_page_size_is_in_the_schema() -> None:
     """A model is told the number of records it gets without asking."""
-    tool = nr_llm_tools(SqlSettings(rows=7))[-1]
-
-    assert tool.parameters["properties"]["limit"]["default"] == 7
+    for tool in nr_llm_tools(SqlSettings(rows=7))[2:]:
+        assert tool.parameters["properties"]["limit"]["default"] == 7
 
 
 def test_no_value_but_a_plain_one_is_accepted_as_a_filter() -> None:
     """The schema already refuses a filter that is a list or an object."""
     from nr_llm.errors import InvalidValueError
 
-    structure = nr_llm_tools(SqlSettings())[-1].structure
+    structure = nr_llm_tools(SqlSettings())[2].structure
 
     assert structure({"table": "t", "filters": {"a": None, "b": 1.5, "c": "x"}})["filters"]["a"] is None
     with pytest.raises(InvalidValueError):

@@ -100,7 +100,13 @@ class TestHost:
         with Runtime(tools=found, providers=[provider], model="scripted:x") as runtime:
             runtime.run("Which tables are there?")
 
-        assert [tool.name for tool in found] == ["list_tables", "table_schema", "read_records"]
+        assert [tool.name for tool in found] == [
+            "list_tables",
+            "table_schema",
+            "read_records",
+            "search_records",
+            "count_by",
+        ]
         assert findings == ()
         assert provider.requests[0].tools == ()
 

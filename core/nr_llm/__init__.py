@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from nr_llm.artifacts import ArtifactType, ToolArtifact
     from nr_llm.cancellation import Cancellation
     from nr_llm.config import Config, read_config
+    from nr_llm.configurations import Configuration, TrustZone
     from nr_llm.conversation import Prompt, as_messages, check_pairs
     from nr_llm.effects import CallOutcome, Complete, Completer, Effect, Flow, Invoke, Record, Wait, ask, complete
     from nr_llm.errors import (
@@ -120,6 +121,8 @@ _HOMES = {
     "ModelAlias": "aliases",
     "Config": "config",
     "read_config": "config",
+    "Configuration": "configurations",
+    "TrustZone": "configurations",
     "Prompt": "conversation",
     "as_messages": "conversation",
     "check_pairs": "conversation",
@@ -234,6 +237,7 @@ __all__ = [
     "CompletionRequest",
     "CompletionResponse",
     "Config",
+    "Configuration",
     "ConfigurationError",
     "Constraint",
     "ContentFilterError",
@@ -326,6 +330,7 @@ __all__ = [
     "Toolbox",
     "Toolset",
     "TransportError",
+    "TrustZone",
     "UnknownNameError",
     "Usage",
     "Verdict",

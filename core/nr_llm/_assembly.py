@@ -12,6 +12,7 @@ import attrs
 from nr_llm._answering import Answering
 from nr_llm._checks import Verdicts, check_settings, resumable, said, secrets_of
 from nr_llm._choice import Source, ToolChoice, choose, listed
+from nr_llm._configured import bounded_again, configured, configured_again, granted, instructed
 from nr_llm._desk import Desk, Store
 from nr_llm._loop import Plan, dry_run, tool_loop
 from nr_llm._models import Chosen, chosen
@@ -21,6 +22,7 @@ from nr_llm._threads import DaemonThreads
 from nr_llm.actors import Actor
 from nr_llm.aliases import facts_of
 from nr_llm.cancellation import Cancellation
+from nr_llm.configurations import Configuration
 from nr_llm.conversation import Prompt, as_messages
 from nr_llm.effects import Completer, Flow
 from nr_llm.errors import ConfigurationError, UnknownNameError
@@ -35,7 +37,7 @@ from nr_llm.responses import CompletionResponse
 from nr_llm.runs import Outcome, Suspended, decide
 from nr_llm.secrets import Secret
 from nr_llm.state import RunState
-from nr_llm.toolbox import Toolbox
+from nr_llm.toolbox import Toolbox, offer
 from nr_llm.tools import Tool
 from nr_llm.window import Window
 
@@ -75,6 +77,8 @@ class RunSettings(ResumeSettings, total=False):
         limits: Bounds of the run.
         run_id: A name for the run; made up unless given.
         dry_run: Record what the first request would hold, and ask nobody.
+        configuration: Name of a configuration: what the run begins with where nothing else is given here, and what
+            bounds its limits and tools.
     """
 
     model: str | None
@@ -84,6 +88,7 @@ class RunSettings(ResumeSettings, total=False):
     limits: Limits | None
     run_id: str | None
     dry_run: bool
+    configuration: str | None
 
 
 @attrs.frozen(eq=False)
@@ -110,6 +115,7 @@ class Assembly:
     secrets: Mapping[str, Secret] = attrs.field(converter=secrets_of)
     completer: Completer
     redactor: Redactor
+    configuration_name: str | None = None
     threads: DaemonThreads = attrs.field(factory=DaemonThreads)
     slots: Slots = attrs.field(factory=Slots)
     log: logging.Logger = attrs.field(factory=lambda: logging.getLogger("nr_llm"))
@@ -131,15 +137,20 @@ class Assembly:
             raise UnknownNameError("provider", name, known=self.own_providers)
         return self.host.provider(name).provider
 
-    def model(self, name: str | None) -> Chosen:
+    def configuration(self, name: str | None) -> Configuration | None:
+        """Return the configuration of a run that names one, or none."""
+        return configured(name, self.configuration_name, self.host)
+
+    def model(self, name: str | None, configuration: Configuration | None = None) -> Chosen:
         """Return who answers for ``provider:model`` or an alias, and what is known of the model."""
-        reference = name or self.model_name or (None if self.host is None else self.host.default_model)
+        named = name or (None if configuration is None else configuration.model) or self.model_name
+        reference = named or (None if self.host is None else self.host.default_model)
         if not reference:
             raise ConfigurationError(
                 "No model is named.",
                 remedy="Pass model='provider:model' to the run or the Runtime, or set default_model in nr-llm.toml.",
             )
-        return chosen(reference, self.host, self.provider)
+        return attrs.evolve(chosen(reference, self.host, self.provider), configuration=configuration)
 
     def known(self, models: Iterable[Model]) -> tuple[Model, ...]:
         """Return models with what the configuration adds to them."""
@@ -149,22 +160,25 @@ class Assembly:
     def new(self, prompt: Prompt, *, streamed: bool, **settings: Unpack[RunSettings]) -> Setting:
         """Return a new run."""
         check_settings(settings, RunSettings)
-        messages = as_messages(prompt, system=settings.get("system"), attachments=settings.get("attachments") or ())
-        model = self.model(settings.get("model"))
+        configuration, system = self.configuration(settings.get("configuration")), settings.get("system")
+        messages = as_messages(prompt, system=system, attachments=settings.get("attachments") or ())
+        messages = instructed(messages, system, configuration)
+        model = self.model(settings.get("model"), configuration)
         model.check(messages)
         provider, known = model.provider, model.known
         tools, actor = settings.get("tools"), settings.get("actor") or self.actor
-        toolbox = self.toolbox(tools, actor, known.max_tools)
+        toolbox = self.toolbox(tools, actor, known.max_tools, configuration=configuration)
         answering = _answering(settings.get("output"), known, toolbox)
         state = RunState(
             run_id=settings.get("run_id") or uuid.uuid4().hex,
             model=f"{provider.name}:{known.name}",
             messages=messages,
             start=len(messages),
-            allowed=None if tools is None else toolbox.offered,
+            allowed=toolbox.offered if tools is not None or (configuration and configuration.chooses) else None,
             options=model.options(settings.get("options") or self.options),
             limits=model.limits(settings.get("limits") or self.limits),
             output=None if answering is None else answering.output.schema,
+            configuration=None if configuration is None else configuration.name,
         )
         desk = self._desk(state, toolbox, provider=provider, actor=actor, **_extras(settings))
         flow = dry_run if settings.get("dry_run") else tool_loop
@@ -175,13 +189,15 @@ class Assembly:
         """Return a suspended run with what a person said, its tools checked anew."""
         check_settings(settings, ResumeSettings)
         state = resumable(suspended)
-        state = decide(state, said(state, verdicts))
+        configuration = configured_again(state, self.host)
+        state = bounded_again(decide(state, said(state, verdicts)), configuration)
         model = self.model(state.model)
         model.check(state.messages)
         provider, known = model.provider, model.known
         actor = settings.get("actor") or self.actor
         try:
-            toolbox = self.toolbox(settings.get("tools", state.allowed), actor, known.max_tools)
+            wanted, strict = settings.get("tools", state.allowed), "tools" in settings
+            toolbox = self.toolbox(wanted, actor, known.max_tools, configuration=configuration, strict=strict)
         except UnknownNameError as error:
             if "tools" in settings:
                 raise
@@ -228,9 +244,18 @@ class Assembly:
         return desk, ToolCall("call_1", toolbox.offered[0], arguments or {})
 
     def toolbox(
-        self, tools: ToolChoice | Iterable[ToolChoice] | None, actor: Actor | None, most: int | None
+        self,
+        tools: ToolChoice | Iterable[ToolChoice] | None,
+        actor: Actor | None,
+        most: int | None,
+        *,
+        configuration: Configuration | None = None,
+        strict: bool = True,
     ) -> Toolbox:
         """Return the tools of a run; a run that wants none does not load any plugin."""
+        if configuration is not None and configuration.chooses:
+            found = granted(configuration, tools, lambda wanted: self.toolbox(wanted, actor, None), strict=strict)
+            return offer(found.registered, names=found.offered, actor=actor, most=most)
         chosen = None if tools is None else listed(tools)
         registered = {} if chosen == () else self.tools()
         return choose(registered, chosen, find=self._find, actor=actor, most=most)

@@ -79,10 +79,13 @@ class Catalogue:
         groups = by_name(self._served(self.plugins))
         return {name: offers for name, offers in groups.items() if _preferred(name, offers) is None}
 
+    def offered(self, hook: str) -> dict[str, list[Offer]]:
+        """Return all that plugins offer under a hook, grouped by name; asks every plugin."""
+        return by_name(self._offers(hook, self.plugins))
+
     def commands(self) -> tuple[RegisteredCommand, ...]:
         """Return every command that has its name to itself; asks every plugin."""
-        groups = by_name(self._offers(COMMANDS, self.plugins))
-        chosen = (owner(offers) for offers in groups.values())
+        chosen = (owner(offers) for offers in self.offered(COMMANDS).values())
         return tuple(_registered_command(offer) for offer in chosen if offer is not None)
 
     def _served(self, plugins: Iterable[Plugin], hooks: Sequence[str] = SERVED) -> Iterator[Offer]:

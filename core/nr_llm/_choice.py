@@ -7,6 +7,7 @@ from typing import Any, Protocol, TypeAlias
 
 from nr_llm.actors import Actor
 from nr_llm.aliases import ModelAlias
+from nr_llm.configurations import Configuration
 from nr_llm.errors import InvalidValueError, UnknownNameError
 from nr_llm.plugins import RegisteredProvider, RegisteredTool
 from nr_llm.redaction import Redactor
@@ -40,6 +41,16 @@ class Source(Protocol):
     @property
     def default_model(self) -> str | None:
         """The model of runs that name none, or None."""
+
+    def configurations(self) -> Mapping[str, Configuration]:
+        """Return the configurations that can be used, by name."""
+
+    def configuration(self, name: str) -> Configuration:
+        """Return a configuration by name."""
+
+    @property
+    def default_configuration(self) -> str | None:
+        """The configuration of runs that name none, or None."""
 
     def close(self) -> None:
         """Close what was opened."""

@@ -22,6 +22,7 @@ TOOLS: Final = "nr_llm_tools"
 PROVIDERS: Final = "nr_llm_providers"
 COMMANDS: Final = "nr_llm_commands"
 TABLES: Final = "nr_llm_provider_tables"
+CONFIGURATIONS: Final = "nr_llm_configurations"
 MAKER: Final = "nr_llm_make_provider"
 
 
@@ -32,7 +33,7 @@ class Given:
 
     Attributes:
         name: Its name.
-        value: A `Tool`, a provider, a command, or the values of a provider's table.
+        value: A `Tool`, a provider, a command, or the values of a provider's or a configuration's table.
         toolset: The toolset a tool belongs to, or None.
     """
 
@@ -150,13 +151,28 @@ def made(value: object, name: str) -> Provider:
     return provider
 
 
-def _tables(value: object) -> Iterator[Given]:
+def _named_table(value: object) -> tuple[str, Mapping[str, Any]]:
     name, values = value if isinstance(value, tuple) and len(value) == 2 else (None, None)
     if not isinstance(name, str) or not NAME.match(name) or not isinstance(values, Mapping):
         raise MisbuiltError(f"it gives a {type(value).__name__} where a mapping of names to tables belongs")
+    return name, values
+
+
+def _tables(value: object) -> Iterator[Given]:
+    name, values = _named_table(value)
     for key in ("api_key", "api_key_file"):
         if key in values:
             raise MisbuiltError(f"its table {name!r} holds {key}: name a variable in api_key_env instead")
+    yield Given(name, values)
+
+
+def _configurations(value: object) -> Iterator[Given]:
+    name, values = _named_table(value)
+    options = values.get("options")
+    if "system_file" in values:
+        raise MisbuiltError(f"its configuration {name!r} names a system_file: give the text as system")
+    if isinstance(options, Mapping) and "provider_options" in options:  # they may name servers
+        raise MisbuiltError(f"its configuration {name!r} holds provider_options: leave them to the user's own file")
     yield Given(name, values)
 
 
@@ -172,4 +188,5 @@ _CHECKS: Final[dict[str, Callable[[object], Iterator[Given]]]] = {
     PROVIDERS: _providers,
     COMMANDS: _commands,
     TABLES: _tables,
+    CONFIGURATIONS: _configurations,
 }

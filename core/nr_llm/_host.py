@@ -11,27 +11,27 @@ what all others returned.
 from __future__ import annotations
 
 import contextlib
-import itertools
 import logging
 import os
-import re
-import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
-from types import ModuleType, TracebackType
+from types import TracebackType
 from typing import Any, Final, Self, TypedDict, Unpack
 
 from nr_llm._catalogue import Catalogue, dispute
-from nr_llm._contributions import COMMANDS, PROVIDERS, TABLES, TOOLS
+from nr_llm._contributions import COMMANDS, CONFIGURATIONS, PROVIDERS, TABLES, TOOLS
 from nr_llm._directory import Directory
 from nr_llm._doctor import Case, examine
 from nr_llm._faults import config_findings
+from nr_llm._passed import Claims, named
 from nr_llm._plugin import Plugin, Surroundings
+from nr_llm._profiles import Profiles
 from nr_llm._selection import Selection, judge, select
 from nr_llm._services import Service, Services
 from nr_llm._settings import SettingsDesk
 from nr_llm.aliases import ModelAlias, alias_of
 from nr_llm.config import Config
+from nr_llm.configurations import Configuration
 from nr_llm.errors import ConfigurationError, NameClashError, NrLlmError, PluginLoadError, UnknownNameError
 from nr_llm.plugins import (
     Finding,
@@ -100,11 +100,12 @@ class PluginHost:
         self._config = config or Config()
         self._desk = SettingsDesk(settings or {}, self._config, environ=self._environ, redactor=self.redactor)
         self._around = Surroundings(
-            settings=self._desk.settings, claim=_Claims(), clock=clock, slow_after=slow_after, redactor=self.redactor
+            settings=self._desk.settings, claim=Claims(), clock=clock, slow_after=slow_after, redactor=self.redactor
         )
         self._selection: Selection | None = None
         self._unreadable: dict[str, str] = {}
         self._aliases: dict[str, ModelAlias] = {}
+        self._read: dict[str, Configuration] = {}
         self._services = Services(
             self._config.providers, environ=self._environ, redactor=self.redactor, plugin=self._required
         )
@@ -167,7 +168,7 @@ class PluginHost:
         """
         chosen = self._catalogue.plugins if name is None else self._called(name)
         for plugin in chosen:
-            for hook in (TOOLS, PROVIDERS, TABLES, COMMANDS):
+            for hook in (TOOLS, PROVIDERS, TABLES, CONFIGURATIONS, COMMANDS):
                 plugin.give(hook)
         return tuple(plugin.record for plugin in chosen)
 
@@ -266,6 +267,26 @@ class PluginHost:
         """The model of runs that name none, as the configuration says, or None."""
         return self._config.default_model
 
+    def configurations(self) -> Mapping[str, Configuration]:
+        """Return the rows ``[configurations.NAME]`` and those of packages that can be used; loads all plugins."""
+        return {name: one for name, one in self._profiles.all().items() if isinstance(one, Configuration)}
+
+    def configuration(self, name: str) -> Configuration:
+        """
+        Return what ``[configurations.NAME]`` says, over what a package says; loads all plugins.
+
+        Raises:
+            UnknownNameError: There is none of that name.
+            NameClashError: Several packages offer it.
+            ConfigurationError: It is wrong.
+        """
+        return self._profiles.one(name)
+
+    @property
+    def default_configuration(self) -> str | None:
+        """The configuration of runs that name none, as the files say, or None."""
+        return self._config.default_configuration
+
     def commands(self) -> tuple[RegisteredCommand, ...]:
         """Return every command that has its name to itself; loads all plugins."""
         return self._catalogue.commands()
@@ -285,8 +306,9 @@ class PluginHost:
         return examine(case, self.config_findings())
 
     def config_findings(self) -> tuple[Finding, ...]:
-        """Return what is wrong with the configuration's providers and models; loads all plugins."""
-        return tuple(config_findings(self._config, self._directory.all()))
+        """Return what is wrong with the providers, models and configurations of files; loads all plugins."""
+        tools = self._catalogue.names().found
+        return tuple(config_findings(self._config, self._directory.all(), self._profiles.all(), tools))
 
     def close(self) -> None:
         """Close every toolset that was opened, the last first; one that raises is logged and stops no other."""
@@ -316,37 +338,25 @@ class PluginHost:
     def _directory(self) -> Directory:
         return Directory(self._catalogue, self._services)
 
+    @property
+    def _profiles(self) -> Profiles:
+        return Profiles(self._catalogue, self._config, self._read)
+
     def _alias(self, name: str) -> ModelAlias:
         if name not in self._aliases:
             self._aliases[name] = alias_of(name, self._config.models[name])
         return self._aliases[name]
 
     def _own(self, plugins: Iterable[object] | Mapping[str, object], *, avoid: Iterable[str]) -> tuple[Plugin, ...]:
-        named: Mapping[str, object] = plugins if isinstance(plugins, Mapping) else _named(plugins, avoid)
+        own: Mapping[str, object] = plugins if isinstance(plugins, Mapping) else named(plugins, avoid)
         return tuple(
             Plugin(PluginRecord(name=name), lambda thing=thing: thing, around=self._around)  # type: ignore[misc]
-            for name, thing in named.items()
+            for name, thing in own.items()
         )
 
     def _excuse(self) -> str:
         failed = [record for record in self.records() if record.state is PluginState.FAILED]
         return "".join(f"Plugin {record.name!r} failed: {record.reason}. " for record in failed).rstrip()
-
-
-class _Claims:
-    """Which plugin brought which object, by identity: plugins may compare equal."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._claims: list[tuple[object, Plugin]] = []
-
-    def __call__(self, thing: object, plugin: Plugin) -> Plugin | None:
-        with self._lock:
-            for claimed, first in self._claims:
-                if claimed is thing:
-                    return first
-            self._claims.append((thing, plugin))
-            return None
 
 
 def _trouble(plugin: Plugin) -> NrLlmError:
@@ -355,23 +365,3 @@ def _trouble(plugin: Plugin) -> NrLlmError:
         return error
     kind = NameClashError if record.state is PluginState.CLASH else PluginLoadError
     return kind(f"{record.state.value}: {record.reason}", plugin=record.name, distribution=record.label)
-
-
-def _named(plugins: Iterable[object], avoid: Iterable[str]) -> dict[str, object]:
-    """Name objects after themselves, each once, with a number where a name is taken."""
-    taken, named = set(avoid), dict[str, object]()
-    for thing in plugins:
-        if not any(thing is known for known in named.values()):
-            stem = _own_name(thing)
-            numbered = (f"{stem}-{number}" for number in itertools.count(2))
-            name = next(name for name in itertools.chain([stem], numbered) if name not in taken)
-            taken.add(name)
-            named[name] = thing
-    return named
-
-
-def _own_name(thing: object) -> str:
-    name = thing.__name__.rpartition(".")[2] if isinstance(thing, ModuleType) else getattr(thing, "name", None)
-    if not isinstance(name, str):
-        name = type(thing).__name__.lower()
-    return re.sub(r"[^A-Za-z0-9._-]+|^[^A-Za-z0-9]+", "", name.removeprefix("nr_llm_")) or "plugin"

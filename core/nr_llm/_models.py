@@ -9,6 +9,7 @@ import attrs
 
 from nr_llm._choice import Source
 from nr_llm.aliases import ModelAlias, facts_of
+from nr_llm.configurations import Configuration
 from nr_llm.errors import ConfigurationError, InvalidRequestError, UnknownNameError
 from nr_llm.limits import LEAST_RESULT_BYTES, Limits
 from nr_llm.messages import ChatMessage
@@ -25,19 +26,29 @@ class Chosen:
         provider: Who answers.
         known: What is known of the model.
         alias: The row it was named by, or None.
+        configuration: What the run was given under one name, or None.
     """
 
     provider: Provider
     known: Model
     alias: ModelAlias | None = None
+    configuration: Configuration | None = None
 
     def options(self, given: Options) -> Options:
-        """Return a caller's options, with the row's behind them."""
+        """Return a caller's options, with the configuration's and the row's behind them."""
+        given = given if self.configuration is None else self.configuration.under(given)
         return given if self.alias is None else self.alias.under(given)
 
     def limits(self, given: Limits) -> Limits:
-        """Return a caller's limits, with the row's behind them, tightened to the results the model copes with."""
-        limits = given if self.alias is None else self.alias.bounding(given)
+        """
+        Return a caller's limits, with the row's behind them.
+
+        They are tightened to what the configuration says, and to the results the model copes with.
+        """
+        if self.configuration is not None:
+            limits = self.configuration.begins(given, {} if self.alias is None else self.alias.limits)
+        else:
+            limits = given if self.alias is None else self.alias.bounding(given)
         most = self.known.result_bytes
         if most is None or most >= limits.result_bytes:
             return limits

@@ -1,9 +1,9 @@
-"""`nr-llm.toml` as it is written: which plugins load and what each is told, further services, names for models."""
+"""`nr-llm.toml` as it is written: which plugins load, what each is told, services, models, configurations."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -12,10 +12,13 @@ import attrs
 from nr_llm.errors import ConfigurationError, UnknownNameError, similar
 
 NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*\Z")
-"""What a provider or an alias may be called: no colon, which separates the two parts of a model's name."""
+"""What a provider, an alias or a configuration may be called: no colon, which separates a model's name in two."""
 
-KNOWN: Final = ("default_model", "models", "plugins", "providers")
+KNOWN: Final = ("configurations", "default_configuration", "default_model", "models", "plugins", "providers")
 """What is read at the top of the file."""
+
+PYPROJECT: Final = "pyproject.toml"
+"""A file of this name belongs to many; ours is its table ``[tool.nr-llm]``."""
 
 _REMEDY: Final = "Say it in your user configuration instead, or trust this project."
 
@@ -53,8 +56,11 @@ class Config:
         tables: What plugins are told, by the plugin's name.
         providers: Further services, by the name they get.
         models: Facts, limits and defaults of models, by the alias they get.
+        configurations: What runs are given under one name, by that name.
         default_model: The model of runs that name none, or None.
         default_source: Where that is from; empty if there is none.
+        default_configuration: The configuration of runs that name none, or None.
+        default_configuration_source: Where that is from; empty if there is none.
         unread: Names at the top of a file that look like one that is read, each with its file.
     """
 
@@ -63,21 +69,28 @@ class Config:
     tables: Tables = attrs.field(factory=dict)
     providers: Tables = attrs.field(factory=dict)
     models: Tables = attrs.field(factory=dict)
+    configurations: Tables = attrs.field(factory=dict)
     default_model: str | None = None
     default_source: str = ""
+    default_configuration: str | None = None
+    default_configuration_source: str = ""
     unread: tuple[tuple[str, str], ...] = ()
 
     def over(self, other: Config) -> Config:
         """Return this configuration with `other` behind it, such as a project's file over a user's."""
-        chosen = other if self.default_model is None else self
+        model = other if self.default_model is None else self
+        configuration = other if self.default_configuration is None else self
         return Config(
             allow=other.allow if self.allow is None else self.allow,
             deny=(*self.deny, *other.deny),
             tables=_stacked(self.tables, other.tables),
             providers=_stacked(self.providers, other.providers),
             models=_stacked(self.models, other.models),
-            default_model=chosen.default_model,
-            default_source=chosen.default_source,
+            configurations=_stacked(self.configurations, other.configurations),
+            default_model=model.default_model,
+            default_source=model.default_source,
+            default_configuration=configuration.default_configuration,
+            default_configuration_source=configuration.default_configuration_source,
             unread=(*self.unread, *other.unread),
         )
 
@@ -86,56 +99,77 @@ def _stacked(front: Tables, back: Tables) -> Tables:
     return {name: (*front.get(name, ()), *back.get(name, ())) for name in dict.fromkeys((*front, *back))}
 
 
-def read_config(path: Path, *, trusted: bool) -> Config:
+def read_config(path: Path, *, trusted: bool | Callable[[bytes], bool]) -> Config:
     """
     Read a configuration file; names at its top that are not in `KNOWN` are somebody else's.
 
-    What a single plugin, provider or model is told is judged when it is used, so that a fault in one harms no other.
+    What a single plugin, provider, model or configuration is told is judged when it is used, so that a fault in one
+    harms no other.  Of a file named ``pyproject.toml`` the table ``[tool.nr-llm]`` is read.
 
     Args:
         path: A TOML file.
-        trusted: Whether the file is the user's own.  The file of a project that was merely cloned is not: it may
-            neither choose what loads nor redirect data, so it must not hold ``allow``, ``deny`` or providers, and
-            its other tables are marked.
+        trusted: Whether the file is the user's own, or a function that tells it by the file's bytes.  The file of a
+            project that was merely cloned is not: it may neither choose what loads nor redirect data, so it must not
+            hold ``allow``, ``deny``, providers or a default configuration, and its other tables are marked.
 
     Raises:
         ConfigurationError: The file cannot be read, is not as expected, or says what it may not.
     """
-    document = _document(path)
+    data = _bytes(path)
+    trusted = trusted(data) if callable(trusted) else trusted
+    document = _document(path, data)
     plugins = _mapping(path, "plugins", document)
     lists = {key: _names(path, key, plugins.pop(key)) for key in ("allow", "deny") if key in plugins}
-    if lists and not trusted:
-        raise ConfigurationError(
-            f"{path} is not trusted and sets plugins.{' and plugins.'.join(lists)}.",
-            remedy="Choose plugins in your user configuration or with NR_LLM_PLUGINS, or trust this project.",
-        )
     providers = _tables(path, "providers", document, trusted=trusted)
-    if providers and not trusted:
-        raise ConfigurationError(
-            f"{path} is not trusted and sets providers.{' and providers.'.join(providers)}.", remedy=_REMEDY
-        )
-    default = _default(path, document)
+    model = _default(path, "default_model", document)
+    configuration = _default(path, "default_configuration", document)
+    if not trusted:
+        _refuse(path, lists=lists, providers=providers, configuration=configuration)
     return Config(
         allow=lists.get("allow"),
         deny=lists.get("deny", ()),
         tables={name: (_plugin(path, name, values, trusted=trusted),) for name, values in plugins.items()},
         providers=providers,
         models=_tables(path, "models", document, trusted=trusted),
-        default_model=default,
-        default_source=str(path) if default else "",
+        configurations=_tables(path, "configurations", document, trusted=trusted),
+        default_model=model,
+        default_source=str(path) if model else "",
+        default_configuration=configuration,
+        default_configuration_source=str(path) if configuration else "",
         unread=tuple((name, str(path)) for name in document if name not in KNOWN and similar(name, KNOWN)),
     )
 
 
-def _document(path: Path) -> dict[str, Any]:
+def _refuse(path: Path, *, lists: Iterable[str], providers: Tables, configuration: str | None) -> None:
+    """Refuse what a file that is not trusted may not say at all."""
+    if lists:
+        raise ConfigurationError(
+            f"{path} is not trusted and sets plugins.{' and plugins.'.join(lists)}.",
+            remedy="Choose plugins in your user configuration or with NR_LLM_PLUGINS, or trust this project.",
+        )
+    if providers:
+        raise ConfigurationError(
+            f"{path} is not trusted and sets providers.{' and providers.'.join(providers)}.", remedy=_REMEDY
+        )
+    if configuration:
+        raise ConfigurationError(f"{path} is not trusted and sets default_configuration.", remedy=_REMEDY)
+
+
+def _bytes(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise ConfigurationError(f"{path} cannot be read: {error.strerror}.") from error
+
+
+def _document(path: Path, data: bytes) -> dict[str, Any]:
     import tomllib
 
     try:
-        return tomllib.loads(path.read_bytes().decode())
-    except OSError as error:
-        raise ConfigurationError(f"{path} cannot be read: {error.strerror}.") from error
+        document = tomllib.loads(data.decode())
     except (ValueError, RecursionError) as error:
         raise ConfigurationError(f"{path} is no TOML file: {error}.") from error
+    return document if path.name != PYPROJECT else _mapping(path, "nr-llm", _mapping(path, "tool", document))
 
 
 def _mapping(path: Path, section: str, document: Mapping[str, Any]) -> dict[str, Any]:
@@ -167,17 +201,19 @@ def _tables(path: Path, section: str, document: Mapping[str, Any], *, trusted: b
             )
         if not NAME.match(name):
             raise ConfigurationError(
-                f"{path}: [{section}.{name!r}] has a name that no model could be reached by.",
+                f"{path}: [{section}.{name!r}] has a name that no {section.removesuffix('s')} could be reached by.",
                 remedy="Use letters, digits, '.', '_' and '-'.",
             )
         found[name] = (Table(values, str(path), folder=path.absolute().parent, trusted=trusted),)
     return found
 
 
-def _default(path: Path, document: Mapping[str, Any]) -> str | None:
-    value = document.get("default_model")
+def _default(path: Path, key: str, document: Mapping[str, Any]) -> str | None:
+    value = document.get(key)
     if value is not None and (not isinstance(value, str) or not value):
+        kind = key.removeprefix("default_")
+        remedy = {"model": "Write an alias of [models], or provider:model."}
         raise ConfigurationError(
-            f"{path}: default_model names no model.", remedy="Write an alias of [models], or provider:model."
+            f"{path}: {key} names no {kind}.", remedy=remedy.get(kind, "Write the NAME of a [configurations.NAME].")
         )
     return value

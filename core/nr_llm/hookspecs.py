@@ -111,6 +111,24 @@ def nr_llm_provider_tables(settings: Any) -> Mapping[str, Mapping[str, Any]]:  #
 
 
 @hookspec
+def nr_llm_configurations(settings: Any) -> Mapping[str, Mapping[str, Any]]:  # type: ignore[empty-body]
+    """
+    Return configurations as data: what a user would write in ``[configurations.NAME]``, by name.
+
+    Called once, the first time a configuration is named or all are listed.  Returning nothing means that there are
+    none.  It may raise, as `nr_llm_tools` may.  A row of the user's own with that name is laid over it, setting by
+    setting; a name that several packages offer is nobody's.
+
+    Args:
+        settings: As for `nr_llm_tools`.
+
+    Returns:
+        For each name a table with any of `model`, `system`, `options`, `tools`, `limits`, `privacy`, `zone` and
+        `fallbacks`.  Never a key or an address: `options` hold no `provider_options`, and there is no `system_file`.
+    """
+
+
+@hookspec
 def nr_llm_commands(settings: Any) -> Iterable[Any]:  # type: ignore[empty-body]
     """
     Return commands for the command line.

@@ -19,6 +19,7 @@ from nr_llm._observers import ObserverFactory
 from nr_llm._perform import Performer
 from nr_llm._transports import Transports
 from nr_llm.actors import Actor
+from nr_llm.configurations import Configuration
 from nr_llm.conversation import Prompt
 from nr_llm.limits import Limits
 from nr_llm.middleware import Middleware, Retry, wrapped
@@ -54,6 +55,8 @@ class Runtime:
             `default_model`.
         options: Settings of model calls for runs that give none.
         limits: Bounds of runs that give none.
+        configuration: Name of the configuration of runs that name none; else the configuration file's
+            `default_configuration`.
         actor: On whose behalf runs act that name nobody.
         live: Factories of observers, who see each step whole and first.
         store: Keeps the runs; its failure stops a run.
@@ -73,6 +76,7 @@ class Runtime:
         model: str | None = None,
         options: Options | None = None,
         limits: Limits | None = None,
+        configuration: str | None = None,
         actor: Actor | None = None,
         live: Sequence[ObserverFactory] = (),
         store: Store | None = None,
@@ -90,6 +94,7 @@ class Runtime:
             model_name=model,
             options=options or Options(),
             limits=limits or Limits(),
+            configuration_name=configuration,
             actor=actor,
             live=tuple(live),
             store=store,
@@ -252,15 +257,19 @@ class Runtime:
         """
         return self._assembly.provider(name)
 
-    def describe(self, model: str | None = None) -> tuple[Provider, Model]:
+    def configurations(self) -> Mapping[str, Configuration]:
+        """Return what runs may be given under one name, by that name; loads all plugins."""
+        return {} if self._assembly.host is None else self._assembly.host.configurations()
+
+    def describe(self, model: str | None = None, *, configuration: str | None = None) -> tuple[Provider, Model]:
         """
         Return who answers for ``provider:model`` or an alias, and what is known of the model.
 
         Raises:
             ConfigurationError: No model is named, here, as the Runtime's own or in the configuration.
-            UnknownNameError: There is no such provider or alias.
+            UnknownNameError: There is no such provider, alias or configuration.
         """
-        chosen = self._assembly.model(model)
+        chosen = self._assembly.model(model, self._assembly.configuration(configuration))
         return chosen.provider, chosen.known
 
     def models(self, provider: str) -> tuple[Model, ...]:

@@ -105,6 +105,7 @@ class RunState:
         pending: Calls of the current turn without an answer, in the turn's order.
         answer: The final text, once there is one.
         reason: Why the run ended, or None while it goes on.
+        configuration: Name of the configuration the run began with, or None.
     """
 
     __hash__ = None  # type: ignore[assignment]  # holds messages
@@ -131,6 +132,7 @@ class RunState:
     pending: tuple[PendingCall, ...] = ()
     answer: str | None = None
     reason: TerminationReason | None = attrs.field(default=None, converter=_reason)
+    configuration: str | None = None
 
     @property
     def ended(self) -> bool:

@@ -31,6 +31,7 @@ class TestDeclarations:
             "nr_llm_providers",
             "nr_llm_make_provider",
             "nr_llm_provider_tables",
+            "nr_llm_configurations",
             "nr_llm_commands",
         ]
         assert PROJECT == "nr_llm"
@@ -207,7 +208,7 @@ def refused() -> dict[str, object]:
     return {
         "nr_llm_make_provider takes a name and settings": Nameless(),
         "there is no hook nr_llm_tolls: did you mean nr_llm_tools?": Mistyped(),
-        "there is no hook zzz: there are nr_llm_commands, nr_llm_make_provider, nr_llm_provider_tables, ": Unlike(),
+        "there is no hook zzz: there are nr_llm_commands, nr_llm_configurations, nr_llm_make_provider, ": Unlike(),
         "nr_llm_tools is not marked: put @hookimpl above it": Unmarked(),
         "there is no hook nr_llm_provider: did you mean nr_llm_providers?": UnmarkedAndMistyped(),
         "a hook takes settings or nothing": Argument(),

@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from nr_llm import Tool
 from nr_llm.hookspecs import hookimpl
 
 from nr_llm_tools.calculator import calculate
 from nr_llm_tools.clock import ClockTools
+from nr_llm_tools.exploring import EXPLORE_PROJECT
 from nr_llm_tools.files import FileTools
 from nr_llm_tools.interpreter import InterpreterTools
 from nr_llm_tools.settings import ToolsSettings
 
-__all__ = ["ClockTools", "FileTools", "InterpreterTools", "ToolsSettings", "calculate", "nr_llm_tools"]
+__all__ = [
+    "ClockTools",
+    "FileTools",
+    "InterpreterTools",
+    "ToolsSettings",
+    "calculate",
+    "nr_llm_configurations",
+    "nr_llm_tools",
+]
 
 
 @hookimpl
@@ -25,3 +35,9 @@ def nr_llm_tools(settings: ToolsSettings) -> Iterable[Tool]:
         calculate,
         *ClockTools().tools(),
     )
+
+
+@hookimpl
+def nr_llm_configurations() -> Mapping[str, Mapping[str, Any]]:
+    """Contribute a way to ask about the project in the root folder."""
+    return {"explore-project": EXPLORE_PROJECT}

@@ -68,3 +68,15 @@ def test_a_wrong_setting_is_said_with_its_name(environ: dict[str, str], reason: 
     assert plugins.tools() == ()
     with pytest.raises(ConfigurationError, match=reason):
         plugins.require("tools")
+
+
+def test_explore_project_reads_files_and_nothing_else() -> None:
+    """The configuration offers the four file tools, each of which only reads."""
+    plugins = host()
+    configuration = plugins.configuration("explore-project")
+    tools = {tool.wire_name: tool.tool for tool in plugins.tools()}
+
+    assert configuration.source == "plugin 'tools'"
+    assert plugins.config_findings() == ()
+    assert [tools[name].group for name in configuration.tools or ()] == ["files"] * 4
+    assert not any(tools[name].writes for name in configuration.tools or ())

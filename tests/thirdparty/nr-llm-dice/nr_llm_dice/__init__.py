@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterable, Mapping
+from typing import Any
 
-from nr_llm import ToolError, tool
+from nr_llm import Tool, ToolError, hookimpl, tool
 
 
 @tool
@@ -19,3 +21,15 @@ def roll(sides: int, count: int = 1) -> str:
     if sides < 2 or not 1 <= count <= 100:
         raise ToolError("Dice have at least 2 sides, and 1 to 100 are rolled at once.")
     return ", ".join(str(random.randint(1, sides)) for _ in range(count))
+
+
+@hookimpl
+def nr_llm_tools() -> Iterable[Tool]:
+    """Offer the dice."""
+    return [roll]
+
+
+@hookimpl
+def nr_llm_configurations() -> Mapping[str, Mapping[str, Any]]:
+    """Offer a way to ask for chance and nothing else."""
+    return {"oracle": {"system": "Decide by dice. Never invent a number.", "tools": ["roll"], "limits": {"rounds": 2}}}

@@ -75,6 +75,14 @@ def _no_address(url: str) -> ConfigurationError:
     )
 
 
+def shown(url: str) -> str:
+    """Return an address as a `repr` shows it: without its user and query, either of which may be a key."""
+    place, mark, _ = url.partition("?")
+    scheme, slashes, rest = place.rpartition("//")
+    host, slash, path = rest.partition("/")
+    return repr(f"{scheme}{slashes}{host.rpartition('@')[2]}{slash}{path}{mark and '?…'}")
+
+
 def _basic(user: str | None, password: str | None) -> str | None:
     if user is None:
         return None

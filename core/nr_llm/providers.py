@@ -7,6 +7,7 @@ from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
 
 import attrs
 
+from nr_llm._reach import shown
 from nr_llm.cancellation import Cancellation
 from nr_llm.errors import ProviderError
 from nr_llm.events import Delta
@@ -25,7 +26,7 @@ class HttpRequest:
     """A request as bytes; header values stay out of its repr, since some are keys."""
 
     method: str
-    url: str
+    url: str = attrs.field(repr=shown)
     headers: tuple[tuple[str, str], ...] = attrs.field(default=(), repr=_masked, kw_only=True)
     body: bytes = attrs.field(default=b"", repr=lambda body: f"<{len(body)} bytes>", kw_only=True)
     stream: bool = attrs.field(default=False, kw_only=True)

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import parse_qsl, unquote, urlsplit, urlunsplit
 
 import attrs
 
-from nr_llm._reach import Target, loopback, target
+from nr_llm._reach import Target, loopback, shown, target
 from nr_llm.errors import ConfigurationError, MissingCredentialError
 from nr_llm.providers import Endpoint, HttpRequest, TransportOptions
 from nr_llm.redaction import Redactor
 from nr_llm.secrets import Secret
 from nr_llm.settings import variable
 
-__all__ = ["Access", "Auth", "Key", "ServiceSettings", "Target", "access", "address_of", "loopback", "target"]
+__all__ = ["Access", "Auth", "Key", "ServiceSettings", "Target", "access", "address_of", "loopback", "shown", "target"]
 
 Auth: TypeAlias = Callable[[HttpRequest], Any]
 """Returns the request with what lets it in, such as a short-lived token or a signature; may be async in async runs."""
@@ -32,7 +32,8 @@ class ServiceSettings:
     What can be set for any service; a plugin's own class adds its key and more.
 
     Attributes:
-        base_url: Address of the service; its own unless given.
+        base_url: Address of the service; its own unless given.  A user and password in it are sent as basic
+            authorization where no key is.
         headers: Further headers of each request, such as a gateway's.
         connect_seconds: Time to connect.
         read_seconds: Longest silence of the service; a whole answer counts as one silence.
@@ -120,37 +121,43 @@ def access(
     """
     form = _named_after(provider, form or Key())
     key = _checked(key, provider, form.variables)
+    place = target(address)
     named = [value for name, value in settings.headers.items() if CREDENTIAL.search(name.lower())]
+    secrets: list[Secret | str] = [*([key] if key else []), *named, *_secrets_of(address, place)]
     given = {**(headers or {}), **settings.headers}
     return Access(
         provider=provider,
-        place=target(address),
+        place=place,
         headers=tuple((name, value) for name, value in given.items() if value is not None),
-        redact=Redactor([*([key] if key else []), *named]).redact,
+        redact=Redactor(secrets).redact,
         transport=TransportOptions(
             connect_seconds=settings.connect_seconds,
             read_seconds=settings.read_seconds,
             ca_file=_path(settings.ca_file),
             client_certificate=_path(settings.client_certificate),
             proxy=settings.proxy,
-            auth=auth or _Signature(provider, key, form),
+            auth=auth or _Signature(provider, key, form, place.basic),
         ),
     )
 
 
-def address_of(base_url: str, path: str) -> str:
+def address_of(base_url: str, path: str, *, also: Sequence[str] = ()) -> str:
     """
     Return where requests go; a base URL that was copied with the path, or has a query, is taken too.
 
     Args:
         base_url: As the user gives it.
         path: What the format appends, such as ``/chat/completions``.
+        also: Further ends of its path that are left out, in this order, such as ``/v1``.
     """
     try:
         parts = urlsplit(base_url.strip())
     except ValueError:
         return base_url  # `target` says what is wrong with it
-    return urlunsplit(parts._replace(path=parts.path.rstrip("/").removesuffix(path) + path))
+    bare = parts.path
+    for end in (path, *also):
+        bare = bare.rstrip("/").removesuffix(end)
+    return urlunsplit(parts._replace(path=bare.rstrip("/") + path))
 
 
 def _named_after(provider: str, form: Key) -> Key:
@@ -159,29 +166,45 @@ def _named_after(provider: str, form: Key) -> Key:
     return form if not form.variables or own in form.variables else attrs.evolve(form, variables=(own,))
 
 
+def _secrets_of(address: str, place: Target) -> Iterator[str]:
+    """Yield what nobody shall read of an address: its password, and what its query calls a credential."""
+    parts = urlsplit(address)
+    if place.basic is not None:
+        yield place.basic.partition(" ")[2]
+    if parts.password:
+        yield unquote(parts.password)
+    yield from (value for name, value in parse_qsl(parts.query) if CREDENTIAL.search(name.lower()))
+
+
 @attrs.frozen
 class _Signature:
-    """Adds the key when a request leaves; a header of one's own goes before it."""
+    """Adds the key, or the user of the address, when a request leaves; a header of one's own goes before them."""
 
     provider: str
     key: Secret | None
     form: Key
+    basic: str | None = attrs.field(default=None, repr=False)
 
     def __call__(self, request: HttpRequest) -> HttpRequest:
-        if any(name.lower() == self.form.header for name, _ in request.headers):
+        named = {name.lower() for name, _ in request.headers}
+        more = {} if self.form.header in named else self._key(request)
+        if self.basic is not None and "authorization" not in named | more.keys():
+            more["authorization"] = self.basic
+        if not more:
             return request
-        if self.key is None:
-            if self.form.needed_at is not None and target(request.url).host == self.form.needed_at:
-                raise MissingCredentialError(
-                    self.provider,
-                    variables=self.form.variables,
-                    otherwise="pass api_key= where your program makes the provider itself: then it reads no variable",
-                )
-            return request
-        header = (self.form.header, self.form.prefix + self.key.reveal())
-        return HttpRequest(
-            request.method, request.url, headers=(*request.headers, header), body=request.body, stream=request.stream
-        )
+        headers = (*request.headers, *more.items())
+        return HttpRequest(request.method, request.url, headers=headers, body=request.body, stream=request.stream)
+
+    def _key(self, request: HttpRequest) -> dict[str, str]:
+        if self.key is not None:
+            return {self.form.header: self.form.prefix + self.key.reveal()}
+        if self.form.needed_at is not None and target(request.url).host == self.form.needed_at:
+            raise MissingCredentialError(
+                self.provider,
+                variables=self.form.variables,
+                otherwise="pass api_key= where your program makes the provider itself: then it reads no variable",
+            )
+        return {}
 
 
 def _checked(key: Secret | None, provider: str, variables: Sequence[str]) -> Secret | None:

@@ -7,6 +7,7 @@ from functools import partial
 from urllib.parse import quote
 
 import attrs
+from nr_llm.codecs.access import shown
 from nr_llm.codecs.faults import error_for
 from nr_llm.codecs.json import encode_bytes
 from nr_llm.codecs.reading import filled, malformed, object_of, objects_of, payload_of, text_of
@@ -40,7 +41,7 @@ class MessagesCodec:
     """
 
     provider: str = "anthropic"
-    url: str = "https://api.anthropic.com/v1/messages"
+    url: str = attrs.field(default="https://api.anthropic.com/v1/messages", repr=shown)
     headers: tuple[tuple[str, str], ...] = attrs.field(default=(), repr=False)
     betas: tuple[str, ...] = ()
     redact: Callable[[str], str] = attrs.field(default=str, repr=False)

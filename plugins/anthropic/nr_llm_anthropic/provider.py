@@ -46,11 +46,10 @@ class Anthropic(Service[MessagesCodec]):
         **more: Any,
     ) -> None:
         settings = with_changes(settings or AnthropicSettings(), api_key, more)
-        base = (settings.base_url or BASE_URL).strip().rstrip("/").removesuffix("/messages").removesuffix("/v1")
         way = access(
             name,
             settings,
-            address=address_of(base, "/v1/messages"),
+            address=address_of(settings.base_url or BASE_URL, "/v1/messages", also=("/messages", "/v1")),
             key=settings.api_key,
             form=KEY,
             auth=auth,

@@ -7,6 +7,7 @@ from functools import partial
 from urllib.parse import quote, urlsplit, urlunsplit
 
 import attrs
+from nr_llm.codecs.access import shown
 from nr_llm.codecs.faults import error_for
 from nr_llm.codecs.json import JSON, encode_bytes
 from nr_llm.codecs.reading import count_of, filled, malformed, object_of, objects_of, payload_of, text_of
@@ -47,7 +48,7 @@ class GeminiCodec:
     """
 
     provider: str = "gemini"
-    url: str = "https://generativelanguage.googleapis.com/v1beta/models"
+    url: str = attrs.field(default="https://generativelanguage.googleapis.com/v1beta/models", repr=shown)
     headers: tuple[tuple[str, str], ...] = attrs.field(default=(), repr=False)
     redact: Callable[[str], str] = attrs.field(default=str, repr=False)
 
@@ -126,7 +127,7 @@ class GeminiCodec:
                 name=text_of(row["name"]).removeprefix("models/"),
                 context=count_of(row.get("inputTokenLimit")),
                 max_output=count_of(row.get("outputTokenLimit")),
-                details={"name": shown} if (shown := text_of(row.get("displayName"))) else {},
+                details={"name": title} if (title := text_of(row.get("displayName"))) else {},
             )
             for row in objects_of(payload["models"])
             if filled(row.get("name")) and _answers(row)

@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 import attrs
+from nr_llm.codecs.access import shown
 from nr_llm.codecs.faults import error_for
 from nr_llm.codecs.json import encode_bytes
 from nr_llm.codecs.reading import filled, malformed, object_of, objects_of, payload_of, text_of
@@ -39,7 +40,7 @@ class OllamaCodec:
     """
 
     provider: str = "ollama"
-    url: str = "http://127.0.0.1:11434/api/chat"
+    url: str = attrs.field(default="http://127.0.0.1:11434/api/chat", repr=shown)
     headers: tuple[tuple[str, str], ...] = attrs.field(default=(), repr=False)
     redact: Callable[[str], str] = attrs.field(default=str, repr=False)
 

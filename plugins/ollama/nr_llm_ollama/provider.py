@@ -47,7 +47,7 @@ class Ollama(Service[OllamaCodec]):
         **more: Any,
     ) -> None:
         settings = with_changes(settings or OllamaSettings(), api_key, more)
-        address = address_of(server_at(settings.base_url or "127.0.0.1"), "/api/chat")
+        address = address_of(server_at(settings.base_url or "127.0.0.1"), "/api/chat", also=("/api", "/v1"))
         way = access(name, settings, address=address, key=settings.api_key, form=KEY, auth=auth)
         codec = OllamaCodec(provider=name, url=way.place.url, headers=way.headers, redact=way.redact)
         super().__init__(way, codec)

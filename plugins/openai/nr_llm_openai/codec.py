@@ -7,6 +7,7 @@ from functools import partial
 from urllib.parse import quote
 
 import attrs
+from nr_llm.codecs.access import shown
 from nr_llm.codecs.faults import error_for
 from nr_llm.codecs.json import JSON, encode_bytes
 from nr_llm.codecs.reading import malformed, payload_of, text_of
@@ -40,7 +41,7 @@ class ChatCodec:
     """
 
     provider: str = "openai"
-    url: str = "https://api.openai.com/v1/chat/completions"
+    url: str = attrs.field(default="https://api.openai.com/v1/chat/completions", repr=shown)
     dialect: Dialect = OPENAI
     gap: str = ""
     headers: tuple[tuple[str, str], ...] = attrs.field(default=(), repr=False)

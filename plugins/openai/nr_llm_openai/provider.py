@@ -116,16 +116,20 @@ def _address(settings: OpenAISettings, dialect: Dialect) -> str:
         raise ConfigurationError(
             f"The dialect {dialect.name!r} has no address of its own.", remedy="Set base_url to the service's."
         )
-    suffix = SUFFIXES[settings.api]
-    for other in SUFFIXES.values():
-        base_url = base_url.strip().rstrip("/").removesuffix(other)
+    suffix, others = SUFFIXES[settings.api], tuple(SUFFIXES.values())
+    target(base_url.strip())  # says what is wrong with it
     if dialect.name != AZURE.name:
-        return address_of(base_url, suffix)
-    parts = urlsplit(base_url)
+        return address_of(base_url, suffix, also=others)
+    parts = urlsplit(address_of(base_url, "", also=others))
     if "/openai/v1" in parts.path:
-        return address_of(base_url, suffix)
+        return address_of(base_url, suffix, also=others)
     if settings.api_version is None and "api-version" not in parts.query:
-        return address_of(f"{base_url.removesuffix('/openai')}/openai/v1", suffix)
+        if "/deployments/" in parts.path:
+            raise ConfigurationError(
+                "The address of a deployment at Azure names no version of the interface.",
+                remedy="Set api_version, or base_url to the address without the deployment.",
+            )
+        return address_of(urlunsplit(parts), f"/openai/v1{suffix}", also=("/openai",))
     if settings.api == "responses":
         root = parts.path.partition("/deployments/")[0].rstrip("/").removesuffix("/openai")
         parts = parts._replace(path=f"{root}/openai")  # it has no deployments; the model is in the body

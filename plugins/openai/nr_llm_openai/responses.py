@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 import attrs
+from nr_llm.codecs.access import shown
 from nr_llm.codecs.faults import error_for
 from nr_llm.codecs.json import encode_bytes
 from nr_llm.codecs.reading import filled, malformed, object_of, payload_of
@@ -37,7 +38,7 @@ class ResponsesCodec:
     """
 
     provider: str = "openai"
-    url: str = "https://api.openai.com/v1/responses"
+    url: str = attrs.field(default="https://api.openai.com/v1/responses", repr=shown)
     dialect: Dialect = OPENAI
     headers: tuple[tuple[str, str], ...] = attrs.field(default=(), repr=False)
     redact: Callable[[str], str] = attrs.field(default=str, repr=False)

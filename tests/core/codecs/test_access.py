@@ -8,7 +8,7 @@ from typing import Any
 import attrs
 import pytest
 from nr_llm._reach import proxy_for, target
-from nr_llm.codecs.access import Access, Key, ServiceSettings, access, address_of
+from nr_llm.codecs.access import Access, Key, ServiceSettings, access, address_of, shown
 from nr_llm.conversation import check_pairs
 from nr_llm.errors import ConfigurationError, InvalidValueError, MissingCredentialError
 from nr_llm.messages import ChatMessage, ToolCall
@@ -110,6 +110,48 @@ def test_auth_takes_the_place_of_a_key() -> None:
     way = access("p", ServiceSettings(), address=URL, auth=lambda request: request)
 
     assert signed(way) == {}
+
+
+USER = "https://me:p%40ss-0123456789@api.example.com/v1/chat"
+BASIC = "Basic bWU6cEBzcy0wMTIzNDU2Nzg5"
+
+
+def test_the_user_of_an_address_is_sent_where_no_key_is() -> None:
+    """As basic authorization; a key, or a header of one's own, that has its place goes before it."""
+    assert signed(made(address=USER, form=None)) == {"authorization": BASIC}
+    assert signed(made("k-0123456789abc", address=USER)) == {"authorization": "Bearer k-0123456789abc"}
+    both = signed(made("k-0123456789abc", address=USER, form=Key(header="x-key", prefix="")))
+    assert both == {"x-key": "k-0123456789abc", "authorization": BASIC}
+    assert signed(made(address=USER, form=None), ("Authorization", "own")) == {"Authorization": "own"}
+
+
+@pytest.mark.parametrize("secret", ["p@ss-0123456789", "p%40ss-0123456789", BASIC.split()[1], "qwertz-secret"])
+def test_nobody_reads_the_secrets_of_an_address(secret: str) -> None:
+    """Neither in what a reply repeats nor in what objects say of themselves."""
+    way = made(address=f"{USER}?Api-Key=qwertz-secret&x=1", form=None)
+
+    assert secret not in way.redact(f"bad {secret} here")
+    assert secret not in repr(way) + repr(way.transport) + repr(way.place)
+
+
+@pytest.mark.parametrize(
+    ("url", "said"),
+    [
+        ("https://h/v1/{model}:x", "'https://h/v1/{model}:x'"),
+        ("https://me:pass@h:80/v1?key=secret", "'https://h:80/v1?…'"),
+        ("h/a@b", "'h/a@b'"),
+    ],
+)
+def test_a_request_shows_neither_user_nor_query(url: str, said: str) -> None:
+    """Either may be a key."""
+    assert shown(url) == said
+    assert said in repr(HttpRequest("GET", url))
+
+
+def test_further_ends_of_an_address_may_be_left_out() -> None:
+    """Of its path, whatever its query is."""
+    assert address_of("https://h/x/v1/?a=/v1", "/v1/chat", also=("/chat", "/v1")) == "https://h/x/v1/chat?a=/v1"
+    assert address_of("https://h/x/v1/chat/", "/v1/chat", also=("/chat", "/v1")) == "https://h/x/v1/chat"
 
 
 @pytest.mark.parametrize(

@@ -43,6 +43,7 @@ def settings_from(values: dict[str, Any] | None = None, **environ: str) -> Anthr
         (f"{LOCAL}/v1/messages", f"{LOCAL}/v1/messages"),
         (f"{LOCAL}/gate/anthropic", f"{LOCAL}/gate/anthropic/v1/messages"),
         ("https://host?x=1", "https://host/v1/messages?x=1"),
+        ("https://host/v1?x=1", "https://host/v1/messages?x=1"),
     ],
 )
 def test_requests_go_to_the_base_url_s_messages(base_url: str | None, url: str) -> None:
@@ -71,6 +72,7 @@ class TestKey:
 
         assert signed(provider) == {"x-api-key": KEY}
         assert KEY not in repr(provider) + repr(provider.codec) + repr(provider.transport) + str(sent.headers)
+        assert KEY not in repr(Anthropic(base_url=f"https://host?key={KEY}").codec)
         assert KEY.encode() not in sent.body
 
     def test_the_service_needs_one_and_other_servers_do_not(self) -> None:

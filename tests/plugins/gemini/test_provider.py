@@ -72,6 +72,7 @@ class TestKey:
 
         assert signed(provider, ("x", "y")) == {"x": "y", "x-goog-api-key": KEY}
         assert KEY not in repr(provider) + repr(provider.codec) + repr(provider.transport)
+        assert KEY not in repr(Gemini(base_url=f"https://host?key={KEY}").codec)
         request = provider.codec.encode(asked(stream=True))
         assert KEY not in request.url + str(request.headers) + str(request.body)
         assert KEY not in provider.codec.list_models().url

@@ -68,6 +68,8 @@ def test_every_form_of_a_host_is_an_address(host: str, address: str) -> None:
         ("box", "http://box:11434/api/chat"),
         ("https://box/gate/", "https://box/gate/api/chat"),
         ("http://box/api/chat", "http://box/api/chat"),
+        ("http://box/api", "http://box/api/chat"),
+        ("http://box/v1/", "http://box/api/chat"),
     ],
 )
 def test_requests_go_to_the_server_s_chat(base_url: str | None, url: str) -> None:
@@ -104,6 +106,7 @@ class TestKey:
 
         assert signed(provider) == {"authorization": f"Bearer {KEY}"}
         assert KEY not in repr(provider) + repr(provider.codec)
+        assert KEY not in repr(Ollama(base_url=f"https://host?key={KEY}").codec)
         assert KEY not in str(provider.codec.error(HttpReply(401, {}, f"bad {KEY}".encode())))
 
 

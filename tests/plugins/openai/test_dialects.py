@@ -77,6 +77,7 @@ def test_a_service_without_an_address_wants_one() -> None:
     [
         ("https://x.openai.azure.com", None, "https://x.openai.azure.com/openai/v1/chat/completions"),
         ("https://x.openai.azure.com/openai/v1/", None, "https://x.openai.azure.com/openai/v1/chat/completions"),
+        ("https://x.openai.azure.com/openai?a=1", None, "https://x.openai.azure.com/openai/v1/chat/completions?a=1"),
         (
             "https://x.openai.azure.com",
             "2024-10-21",
@@ -95,6 +96,12 @@ def test_azure_is_asked_by_model_or_by_deployment(base_url: str, version: str | 
 
     assert provider.codec.encode(asked(model="m x")).url == url
     assert signed(provider) == {"api-key": KEY}
+
+
+def test_a_deployment_without_a_version_is_refused() -> None:
+    """No interface has such an address; the error says what to set."""
+    with pytest.raises(ConfigurationError, match="Set api_version"):
+        OpenAI(base_url="https://x.openai.azure.com/openai/deployments/d", api_key=KEY)
 
 
 def test_mistral_has_words_and_ids_of_its_own() -> None:
@@ -148,6 +155,7 @@ def test_the_form_is_a_setting() -> None:
     assert isinstance(provider.codec, ResponsesCodec)
     assert provider.codec.url == "http://h/v1/responses"
     assert isinstance(OpenAI(base_url="http://h/v1/responses").codec, ChatCodec)
+    assert OpenAI(base_url="http://h/v1/responses?x=1").codec.url == "http://h/v1/chat/completions?x=1"
 
 
 @pytest.mark.parametrize("api", ["chat", "responses"])

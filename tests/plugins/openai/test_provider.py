@@ -54,8 +54,9 @@ class TestAddress:
     @pytest.mark.parametrize("base_url", ["localhost:8000", "ftp://host/v1", "https://", "http://[::1/v1"])
     def test_an_address_that_is_none_is_refused_at_once(self, base_url: str) -> None:
         """Not at the first request."""
-        with pytest.raises(ConfigurationError, match="no address of a service"):
-            OpenAI(base_url=base_url)
+        for dialect in (None, "azure"):
+            with pytest.raises(ConfigurationError, match="no address of a service"):
+                OpenAI(base_url=base_url, dialect=dialect)
 
     @pytest.mark.parametrize(
         ("base_url", "endpoint"),
@@ -95,6 +96,8 @@ class TestKey:
 
         assert signed(provider, ("x", "y")) == {"x": "y", "authorization": f"Bearer {KEY}"}
         assert KEY not in repr(provider) + repr(provider.codec) + repr(provider.transport)
+        for api in ("chat", "responses"):
+            assert KEY not in repr(OpenAI(base_url=f"{LOCAL}?key={KEY}", api=api).codec)
         assert KEY.encode() not in provider.codec.encode(asked()).body
         assert KEY not in str(provider.codec.encode(asked()).headers)
 

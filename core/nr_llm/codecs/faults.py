@@ -113,7 +113,7 @@ def error_for(provider: str, reply: HttpReply, *, redact: Callable[[str], str], 
         lost: What to check when nothing is at the address, such as ``is the base URL right?``.
     """
     fault = _read(reply.body)
-    if not fault.message:
+    if not fault.message or 300 <= reply.status < 400:  # the page that comes with a redirection says nothing more
         fault = attrs.evolve(fault, message=_unsaid(reply.status, reply.headers))
     body = reply.body.decode("utf-8", "replace")
     return _typed(provider, fault, reply.headers, redact=redact, status=reply.status, body=body, lost=lost)
@@ -125,7 +125,7 @@ def error_in(provider: str, fault: Fault, *, redact: Callable[[str], str], body:
 
 
 def _read(body: bytes) -> Fault:
-    text = body.decode("utf-8", "replace").strip()
+    text = text_in(body).strip()
     try:
         payload = decode(text)
     except MalformedJsonError:
@@ -138,6 +138,11 @@ def _read(body: bytes) -> Fault:
     if isinstance(payload, dict) and (detail := payload.get("detail") or payload.get("message")):
         return _fault({"message": _joined(detail)} | {k: v for k, v in payload.items() if k != "message"}, payload)
     return Fault(message=text, words=text[:READ].lower())
+
+
+def text_in(body: bytes) -> str:
+    """Return the text of a reply, without a byte order mark, whatever bytes it has."""
+    return body.decode("utf-8-sig", "replace")
 
 
 def excerpt(text: str, redact: Callable[[str], str]) -> str:

@@ -8,6 +8,7 @@ off, and reading a whole reply where a server ignored the wish for a stream are 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from codecs import BOM_UTF8
 from collections.abc import Callable
 from typing import Literal
 
@@ -124,8 +125,8 @@ class FrameStream(ABC):
     def _begin(self, data: bytes) -> list[Delta]:
         """Wait for the first byte that tells a stream from a JSON document or a web page."""
         self._collect(data)
-        first = data.lstrip()[:1]
-        if not first:
+        first = self._body.removeprefix(BOM_UTF8).lstrip()[:1]
+        if not first or BOM_UTF8.startswith(self._body):
             return []
         begun, self._body = bytes(self._body), bytearray()
         self._read = self._collect if first in self._documents else self._stream

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from nr_llm._json import JSON, copy_json, decode
-from nr_llm.codecs.faults import error_in, excerpt, fault_in
+from nr_llm.codecs.faults import error_in, excerpt, fault_in, text_in
 from nr_llm.errors import InvalidValueError, MalformedJsonError, MalformedReplyError
 from nr_llm.responses import MOST_TOKENS
 
@@ -46,7 +46,7 @@ def document(body: bytes, *, provider: str, redact: Callable[[str], str]) -> JSO
     Raises:
         MalformedReplyError: It is none; the text shows its beginning.
     """
-    text = body.decode("utf-8", "replace")
+    text = text_in(body)
     try:
         return decode(text)
     except MalformedJsonError as error:
@@ -63,13 +63,13 @@ def payload_of(body: bytes, *, provider: str, redact: Callable[[str], str]) -> J
     """
     payload = document(body, provider=provider, redact=redact)
     if (fault := fault_in(payload)) is not None:
-        raise error_in(provider, fault, redact=redact, body=body.decode("utf-8", "replace"))
+        raise error_in(provider, fault, redact=redact, body=text_in(body))
     return payload
 
 
 def malformed(what: str, body: bytes, *, provider: str, redact: Callable[[str], str]) -> MalformedReplyError:
     """Return the error for a reply that ends the sentence "the reply …" with `what`."""
-    text = body.decode("utf-8", "replace")
+    text = text_in(body)
     shown = f": {excerpt(text, redact)}" if text.strip() else ""
     return MalformedReplyError(f"the reply {what}{shown}", provider=provider, body=redact(text))
 

@@ -102,6 +102,16 @@ def test_a_document_in_place_of_a_stream_is_read_as_one(body: bytes) -> None:
     assert read(*(body[i : i + 1] for i in range(len(body)))) == ("", f"whole {len(body)}")
 
 
+def test_a_byte_order_mark_is_none_of_it() -> None:
+    """In front of a stream or of a document, in one piece or in several."""
+    mark = b"\xef\xbb\xbf"
+    for body in (mark + b"{}", mark + b" [1]"):
+        assert read(*(body[i : i + 1] for i in range(len(body)))) == ("", f"whole {len(body)}")
+    for body, framing in ((mark + GOOD, "events"), (mark + LINES, "lines")):
+        assert read(body, framing=framing) == ("äb", "äb")  # type: ignore[arg-type]
+        assert read(body[:2], body[2:], framing=framing) == ("äb", "äb")  # type: ignore[arg-type]
+
+
 def test_blanks_are_no_stream() -> None:
     """Nor is nothing at all."""
     for body in (b"", b" "):

@@ -42,6 +42,7 @@ def test_counts_are_whole_numbers(value: Any, count: int | None) -> None:
 def test_a_document_is_decoded() -> None:
     """As the core decodes."""
     assert document(b'{"a": [1]}', provider="p", redact=str) == {"a": [1]}
+    assert document(b"\xef\xbb\xbf[1]", provider="p", redact=str) == [1]
     assert codec_json.decode("1") == 1
 
 

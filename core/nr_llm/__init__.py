@@ -71,6 +71,7 @@ if TYPE_CHECKING:
     from nr_llm.options import Options, ProviderOptions
     from nr_llm.outputs import Output, output_of
     from nr_llm.plugins import Finding, PluginRecord, PluginState, RegisteredProvider, RegisteredTool
+    from nr_llm.prices import Price
     from nr_llm.privacy import PrivacyLevel, StepRecord, strictest
     from nr_llm.providers import Endpoint, Model, ModelLister, ModelPage, Provider
     from nr_llm.redaction import Redactor
@@ -104,6 +105,7 @@ _HOMES = {
     "invoke": "_invoke",
     "JSON": "_json",
     "Plan": "_loop",
+    "Price": "prices",
     "output_of": "outputs",
     "strictest": "privacy",
     "tool_loop": "_loop",
@@ -281,6 +283,7 @@ __all__ = [
     "PluginLoadError",
     "PluginRecord",
     "PluginState",
+    "Price",
     "PrivacyLevel",
     "Prompt",
     "Provider",

@@ -17,6 +17,7 @@ from nr_llm._desk import Desk, Store
 from nr_llm._loop import Plan, dry_run, tool_loop
 from nr_llm._models import Chosen, chosen
 from nr_llm._observers import ObserverFactory, Observers, RunInfo
+from nr_llm._pricing import priced
 from nr_llm._slots import Slots
 from nr_llm._threads import DaemonThreads
 from nr_llm.actors import Actor
@@ -169,6 +170,7 @@ class Assembly:
         tools, actor = settings.get("tools"), settings.get("actor") or self.actor
         toolbox = self.toolbox(tools, actor, known.max_tools, configuration=configuration)
         answering = _answering(settings.get("output"), known, toolbox)
+        limits = model.limits(settings.get("limits") or self.limits)
         state = RunState(
             run_id=settings.get("run_id") or uuid.uuid4().hex,
             model=f"{provider.name}:{known.name}",
@@ -176,7 +178,8 @@ class Assembly:
             start=len(messages),
             allowed=toolbox.offered if tools is not None or (configuration and configuration.chooses) else None,
             options=model.options(settings.get("options") or self.options),
-            limits=model.limits(settings.get("limits") or self.limits),
+            limits=limits,
+            price=priced(known, provider, limits),
             output=None if answering is None else answering.output.schema,
             configuration=None if configuration is None else configuration.name,
         )

@@ -20,6 +20,8 @@ def exhausted(state: RunState) -> TerminationReason | None:
     limits = state.limits
     if limits.tokens is not None and _tokens(state) >= limits.tokens:
         return TerminationReason.TOKENS_EXHAUSTED
+    if limits.cost is not None and (state.unpriced or state.cost >= limits.cost):
+        return TerminationReason.COST_EXHAUSTED
     if limits.seconds is not None and state.seconds >= limits.seconds:
         return TerminationReason.TIME_EXHAUSTED
     if limits.tool_bytes is not None and state.tool_bytes >= limits.tool_bytes:
@@ -48,6 +50,8 @@ def counted(state: RunState, request: CompletionRequest, reply: CompletionRespon
     A turn of calls that come after the budget of calls was used up has nothing to run: the next request is the last.
     Tokens that nobody reported are estimated where they are bounded, or the bound would hold nobody.
     """
+    cost = reply.total_usage.cost(state.price)
+    state = attrs.evolve(state, cost=state.cost + (cost or 0), unpriced=state.unpriced or cost is None)
     most = state.limits.calls
     if state.pending and most is not None and state.calls >= most:
         state = attrs.evolve(state, closing=True)

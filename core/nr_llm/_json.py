@@ -12,6 +12,8 @@ import functools
 import json
 import math
 from collections.abc import Mapping
+from contextlib import suppress
+from decimal import Decimal, InvalidOperation
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, Union, get_origin
 
@@ -226,9 +228,19 @@ def _converter() -> Converter:
     converter.register_structure_hook(bytes, lambda text, _: base64.b64decode(text, validate=True))
     converter.register_unstructure_hook(bytes, lambda data: base64.b64encode(data).decode())
     converter.register_unstructure_hook(StrEnum, lambda member: member.value)
+    converter.register_structure_hook(Decimal, _decimal)
+    converter.register_unstructure_hook(Decimal, str)
     converter.register_structure_hook_func(_is_mapping, lambda value, _: copy_object(value))
     converter.register_unstructure_hook_func(_is_mapping, copy_object)
     return converter
+
+
+def _decimal(value: object, _: object) -> Decimal:
+    """Read an amount from its text: a float would have lost what it was written as."""
+    if isinstance(value, str):
+        with suppress(InvalidOperation):
+            return Decimal(value)
+    raise InvalidValueError(f"must be a decimal number as text, not {value!r:.40}")
 
 
 def _is_mapping(kind: object) -> bool:

@@ -38,6 +38,7 @@ from nr_llm.bounds import bound_result
 from nr_llm.effects import CallOutcome, Completer, Flow, Invoke, Record, ask, complete
 from nr_llm.messages import ChatMessage
 from nr_llm.options import Options
+from nr_llm.prices import Price
 from nr_llm.requests import CompletionRequest
 from nr_llm.responses import CompletionResponse
 from nr_llm.runs import Outcome, RunResult, Suspended, ToolInvocation
@@ -122,6 +123,8 @@ def result_of(state: RunState, invocations: Sequence[ToolInvocation], answering:
         truncated=state.truncated,
         run_id=state.run_id,
         output=None if answering is None else answering.value(state),
+        cost=None if state.unpriced else state.cost,
+        price=state.price,
     )
 
 
@@ -166,7 +169,7 @@ def _next_reply(state: RunState, plan: Plan, taken: set[str]) -> Flow[RunState]:
     if budget is not None:
         factor = calibrated(state.calibration, observed=reply.usage.input_tokens, estimated=budget.estimated)
         state = attrs.evolve(state, calibration=factor)
-    yield from ask(Record(_llm_step(number, reply), state))
+    yield from ask(Record(_llm_step(number, reply, state.price), state))
     if unfit is not None:
         raise unfit
     return state
@@ -257,7 +260,7 @@ def _approval_step(state: RunState, waiting: Sequence[PendingCall]) -> RunStep:
     return RunStep(kind=StepKind.APPROVAL, round=state.rounds, requested_tool_calls=tuple(p.call for p in waiting))
 
 
-def _llm_step(number: int, reply: CompletionResponse) -> RunStep:
+def _llm_step(number: int, reply: CompletionResponse, price: Price | None) -> RunStep:
     usage = reply.total_usage
     return RunStep(
         kind=StepKind.LLM,
@@ -269,6 +272,7 @@ def _llm_step(number: int, reply: CompletionResponse) -> RunStep:
         input_tokens=usage.input_tokens,
         output_tokens=usage.output_tokens,
         total_tokens=usage.total_tokens,
+        cost=usage.cost(price),
         attempts=reply.attempts if reply.attempts > 1 else None,
         requested_tool_calls=reply.tool_calls,
         raw=reply.raw,

@@ -11,6 +11,7 @@ from nr_llm.config import Table
 from nr_llm.errors import ConfigurationError, InvalidValueError, UnknownNameError
 from nr_llm.limits import Limits
 from nr_llm.options import Options
+from nr_llm.prices import Price
 from nr_llm.settings import Subject
 
 USUAL: Final = Limits()
@@ -55,6 +56,22 @@ class Row:
             self._built(Options, given, table, setting)
             merged |= given
         return Options(**merged)
+
+    def price(self) -> Price | None:
+        """Return the setting `price` of the table that counts, with where it is from."""
+        table = next((table for table in self.tables if "price" in table.values), None)
+        if table is None:
+            return None
+        if not table.trusted:  # a price of nothing would void every bound of cost
+            raise self.untrusted(table, "price")
+        given = self._inner(table, "price")
+        if missing := [name for name in ("input", "output") if name not in given]:
+            raise ConfigurationError(
+                f"{self.subject}, {table.source}: price has no {' and no '.join(missing)}.",
+                remedy="Write price = { input = 0.25, output = 2.0 }, for a million tokens each.",
+            )
+        price: Price = self._built(Price, {"source": table.source, **given}, table, "price")
+        return price
 
     def untrusted(self, table: Table, setting: str) -> ConfigurationError:
         """Return the error for a file that is not trusted and goes beyond the user's own."""

@@ -80,6 +80,7 @@ class _Row:
     max_tools: int | None = attrs.field(default=None, validator=whole(0))
     result_bytes: int | None = attrs.field(default=None, validator=whole(1))
     attachments: tuple[str, ...] | None = attrs.field(default=None, converter=_prefixes)
+    price: Mapping[str, Any] | None = None
     limits: Mapping[str, Any] = attrs.field(factory=dict)
     defaults: Mapping[str, Any] = attrs.field(factory=dict)
 
@@ -99,11 +100,13 @@ def alias_of(name: str, tables: Iterable[Table]) -> ModelAlias:
     subject = Subject(name=name, kind="Model", section="models", variables=False, further=False)
     row, read = resolve_settings(_Row, plugin=subject, values=tables, environ={}).settings, Row(subject, tables)
     _refuse_elsewhere(read)
+    facts = {fact: value for fact in _FACTS if (value := getattr(row, fact)) is not None}
+    price = read.price()
     return ModelAlias(
         name=name,
         provider=row.provider,
         id=row.id,
-        facts={fact: value for fact in _FACTS if (value := getattr(row, fact)) is not None},
+        facts=facts if price is None else {**facts, "price": price},
         limits=read.limits(),
         options=read.options("defaults"),
         source=tables[0].source,

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import attrs
 
 from nr_llm.options import between, whole
+from nr_llm.prices import amount, decimal_of
 
 CONTENT_BYTES = 50_000
 """UTF-8 bytes a result's content may have, its marker included (the reference system's figure, ADR-108)."""
@@ -39,6 +41,8 @@ class Limits:
         remote_calls: Calls of tools marked remote (default 20, the reference system's).
         tokens: Tokens of the whole run, as the provider reports them, or estimated where it does not; a request that
             would go beyond by itself is not sent.  None for no bound.
+        cost: What the model calls of the whole run may cost, in the currency of the model's price; a run whose price is
+            not known is refused, and ends once a cost is not known.  None for no bound.
         seconds: Time of the whole run in model calls and tools, checked between them; None for no bound.
         tool_bytes: UTF-8 bytes of the content of all results, checked between them; None for no bound.
         result_bytes: UTF-8 bytes of one result's content.
@@ -57,6 +61,7 @@ class Limits:
     calls: int | None = attrs.field(default=None, validator=whole(0))
     remote_calls: int = attrs.field(default=20, validator=whole(0))
     tokens: int | None = attrs.field(default=None, validator=whole(0))
+    cost: Decimal | None = attrs.field(default=None, converter=decimal_of, validator=amount)
     seconds: float | None = attrs.field(default=None, validator=between(0, math.inf))
     tool_bytes: int | None = attrs.field(default=None, validator=whole(0))
     result_bytes: int = attrs.field(default=CONTENT_BYTES, validator=whole(LEAST_RESULT_BYTES, CONTENT_BYTES))

@@ -103,6 +103,7 @@ METADATA_FIELDS: Final = frozenset(
         "input_tokens",
         "output_tokens",
         "total_tokens",
+        "cost",
         "attempts",
         "tool_name",
         "tool_call_id",

@@ -13,6 +13,7 @@ from nr_llm.errors import ProviderError
 from nr_llm.events import Delta
 from nr_llm.memo import Memo, Segment
 from nr_llm.messages import ChatMessage
+from nr_llm.prices import Price
 from nr_llm.requests import CompletionRequest
 from nr_llm.responses import CompletionResponse
 
@@ -70,6 +71,7 @@ class Model:
         attachments: Media types it reads, as prefixes such as ``image/``; None when unknown.
         structured_output: Whether the service holds the model to a JSON Schema: ``native``, ``alone`` if only where no
             tools are offered, ``none`` if not at all; None when unknown.
+        price: What its tokens cost.
         notice: A sentence to tell people once, such as that its quality is limited.
         details: Further facts for listings, such as size and licence.
     """
@@ -82,6 +84,7 @@ class Model:
     result_bytes: int | None = None
     attachments: tuple[str, ...] | None = None
     structured_output: Literal["native", "alone", "none"] | None = None
+    price: Price | None = None
     notice: str | None = None
     details: Mapping[str, str] = attrs.field(factory=dict)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from decimal import Decimal
 from enum import StrEnum
 from typing import Any
 
@@ -14,6 +15,7 @@ from nr_llm._shown import shown
 from nr_llm.errors import InvalidValueError
 from nr_llm.messages import ChatMessage, Role, ToolCall
 from nr_llm.options import member
+from nr_llm.prices import Price
 
 
 class FinishReason(StrEnum):
@@ -69,6 +71,10 @@ class Usage:
     def total_tokens(self) -> int | None:
         """Input and output together, or None when neither is known."""
         return _sum(self.input_tokens, self.output_tokens)
+
+    def cost(self, price: Price | None) -> Decimal | None:
+        """Return what these tokens of one call cost; None where they, or their price, are not known."""
+        return None if price is None else price.of(self)
 
     def __add__(self, other: Usage) -> Usage:
         return Usage(

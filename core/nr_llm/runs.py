@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import attrs
@@ -11,6 +12,7 @@ from nr_llm._json import JSON
 from nr_llm._shown import shown
 from nr_llm.artifacts import ToolArtifact
 from nr_llm.messages import ChatMessage
+from nr_llm.prices import Price
 from nr_llm.responses import Usage
 from nr_llm.state import PendingCall, RunState, TerminationReason, Verdict
 
@@ -52,6 +54,8 @@ class RunResult:
         truncated: Whether the answer is missing or cut short.
         run_id: The run.
         output: The answer as the value it is, where the run was given a form and came to an answer; else None.
+        cost: What all model calls cost, or None where a part of it is not known.
+        price: What that was figured with, currency and source included.
     """
 
     __hash__ = None  # type: ignore[assignment]  # holds messages
@@ -66,6 +70,8 @@ class RunResult:
     truncated: bool
     run_id: str
     output: Any = None
+    cost: Decimal | None = None
+    price: Price | None = None
 
 
 @attrs.frozen

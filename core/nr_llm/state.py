@@ -7,6 +7,7 @@ Artifacts are not part of it and cannot be: they are for the trace, and a run th
 from __future__ import annotations
 
 from collections.abc import Mapping
+from decimal import Decimal
 from enum import StrEnum
 from typing import Any
 
@@ -16,6 +17,7 @@ from nr_llm._json import JSON, dump_value, load_value
 from nr_llm.limits import Limits
 from nr_llm.messages import ChatMessage, ToolCall
 from nr_llm.options import Options, member
+from nr_llm.prices import Price
 from nr_llm.responses import Usage
 
 
@@ -27,6 +29,7 @@ class TerminationReason(StrEnum):
     LENGTH = "length"
     CONTENT_FILTER = "content_filter"
     TOKENS_EXHAUSTED = "tokens_exhausted"
+    COST_EXHAUSTED = "cost_exhausted"
     TIME_EXHAUSTED = "time_exhausted"
     BYTES_EXHAUSTED = "bytes_exhausted"
     CALLS_EXHAUSTED = "calls_exhausted"
@@ -97,6 +100,9 @@ class RunState:
         tool_bytes: UTF-8 bytes of all results of tools.
         usage: Tokens of all model calls.
         estimated_tokens: Tokens of those that nothing was reported of, estimated.
+        price: What the model's tokens cost, or None if nobody knew when the run began.
+        cost: What the model calls cost, as far as it is known.
+        unpriced: Whether some of them cost what nobody knows.
         seconds: Time spent in effects.
         calibration: Factor by which token estimates were found too low.
         output: JSON Schema of the answer, where the run's answer has to have a form.
@@ -124,6 +130,9 @@ class RunState:
     tool_bytes: int = 0
     usage: Usage = attrs.field(factory=Usage)
     estimated_tokens: int = 0
+    price: Price | None = None
+    cost: Decimal = Decimal(0)
+    unpriced: bool = False
     seconds: float = attrs.field(default=0.0, eq=False)
     calibration: float = 1.15
     output: Mapping[str, JSON] | None = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from decimal import Decimal
 from enum import StrEnum
 from typing import Any
 
@@ -52,6 +53,7 @@ class RunStep:
         input_tokens: Tokens read, if reported.
         output_tokens: Tokens written, if reported.
         total_tokens: Both together, if reported.
+        cost: What they cost, if known.
         attempts: Model calls it took.
         requested_tool_calls: Calls it asked for, or a person has to approve.
         raw: The service's own reply, when captured.
@@ -79,6 +81,7 @@ class RunStep:
     input_tokens: int | None = None
     output_tokens: int | None = None
     total_tokens: int | None = None
+    cost: Decimal | None = None
     attempts: int | None = None
     requested_tool_calls: tuple[ToolCall, ...] | None = None
     raw: JSON = attrs.field(default=None, eq=False)
@@ -115,4 +118,4 @@ def plain(value: Any) -> Any:
         return {"id": value.id, "name": value.name, "arguments": copy_object(value.arguments)}
     if isinstance(value, ToolArtifact):
         return value.to_dict()
-    return str(value) if isinstance(value, StepKind) else value
+    return str(value) if isinstance(value, (StepKind, Decimal)) else value

@@ -59,7 +59,8 @@ class TestReasons:
         """A program can tell a budget that ran out from every other end."""
         names = {reason.name for reason in TerminationReason if reason.budget}
 
-        assert names == {"TOKENS_EXHAUSTED", "TIME_EXHAUSTED", "BYTES_EXHAUSTED", "CALLS_EXHAUSTED"}
+        kinds = ("TOKENS", "COST", "TIME", "BYTES", "CALLS")
+        assert names == {f"{kind}_EXHAUSTED" for kind in kinds}
 
 
 class TestBeforeEachCall:

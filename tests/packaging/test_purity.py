@@ -10,7 +10,7 @@ from tests.packaging.members import CORE
 
 PURE = (
     *("_answering", "_budget", "_loop", "_seam", "_settle", "_turns", "bounds", "effects", "limits", "middleware"),
-    *("runs", "state", "steps", "window"),
+    *("prices", "runs", "state", "steps", "window"),
 )
 """The modules that a flow is made of."""
 

@@ -61,6 +61,7 @@ REASONS: Final[dict[str, Exit]] = {
     "max_rounds": Exit.BOUND,
     "length": Exit.BOUND,
     "tokens_exhausted": Exit.BOUND,
+    "cost_exhausted": Exit.BOUND,
     "time_exhausted": Exit.BOUND,
     "bytes_exhausted": Exit.BOUND,
     "calls_exhausted": Exit.BOUND,

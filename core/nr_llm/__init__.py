@@ -8,7 +8,6 @@ from nr_llm import _lazy
 
 if TYPE_CHECKING:
     from nr_llm._assembly import ResumeSettings, RunSettings
-    from nr_llm._desk import Store
     from nr_llm._host import PluginHost
     from nr_llm._invoke import ainvoke, invoke
     from nr_llm._json import JSON
@@ -16,7 +15,7 @@ if TYPE_CHECKING:
     from nr_llm._observers import Observer, ObserverFactory, RunInfo
     from nr_llm._schema import ArgumentsError, Constraint, Fault
     from nr_llm._settle import settle
-    from nr_llm.actors import Actor
+    from nr_llm.actors import Actor, ActorKind, Scope
     from nr_llm.aliases import ModelAlias
     from nr_llm.artifacts import ArtifactType, ToolArtifact
     from nr_llm.cancellation import Cancellation
@@ -45,9 +44,13 @@ if TYPE_CHECKING:
         ProviderError,
         RateLimitError,
         RunCancelledError,
+        RunClaimedError,
+        RunExistsError,
+        RunNotFoundError,
         ServiceError,
         StoreError,
         StreamInterruptedError,
+        SuspensionError,
         ToolCallRejectedError,
         ToolError,
         TransportError,
@@ -64,6 +67,7 @@ if TYPE_CHECKING:
         ToolFinished,
         ToolProgress,
     )
+    from nr_llm.history import HOST, RunHistory
     from nr_llm.hookspecs import hookimpl
     from nr_llm.limits import Limits
     from nr_llm.messages import Attachment, ChatMessage, Role, ToolCall
@@ -74,6 +78,17 @@ if TYPE_CHECKING:
     from nr_llm.prices import Price
     from nr_llm.privacy import PrivacyLevel, StepRecord, strictest
     from nr_llm.providers import Endpoint, Model, ModelLister, ModelPage, Provider
+    from nr_llm.records import (
+        Checkpoint,
+        RunChange,
+        RunHead,
+        RunStatus,
+        RunTotals,
+        StoredRun,
+        StoredStep,
+        TranscriptEntry,
+        Written,
+    )
     from nr_llm.redaction import Redactor
     from nr_llm.requests import CompletionRequest
     from nr_llm.responses import CompletionResponse, FinishReason, Usage
@@ -85,22 +100,43 @@ if TYPE_CHECKING:
     from nr_llm.specs import ToolSpec
     from nr_llm.state import PendingCall, RunState, TerminationReason, Verdict
     from nr_llm.steps import RunStep, StepKind
+    from nr_llm.stores import MemoryStore, RunQuery, RunStore, UsageRow
     from nr_llm.streams import AsyncRunStream, RunStream
     from nr_llm.toolbox import Toolbox
     from nr_llm.tools import Tool, ToolContext, ToolEffect, Toolset, tool
 
 _HOMES = {
+    "ActorKind": "actors",
+    "Checkpoint": "records",
+    "HOST": "history",
     "InvalidOutputError": "errors",
+    "MemoryStore": "stores",
     "ModelLister": "providers",
     "ModelPage": "providers",
     "Output": "outputs",
     "PrivacyLevel": "privacy",
     "ProviderOptions": "options",
     "ResumeSettings": "_assembly",
+    "RunChange": "records",
+    "RunClaimedError": "errors",
+    "RunExistsError": "errors",
+    "RunHead": "records",
+    "RunHistory": "history",
+    "RunNotFoundError": "errors",
+    "RunQuery": "stores",
     "RunSettings": "_assembly",
+    "RunStatus": "records",
+    "RunStore": "stores",
+    "RunTotals": "records",
+    "Scope": "actors",
     "StepRecord": "privacy",
-    "Store": "_desk",
     "PluginHost": "_host",
+    "StoredRun": "records",
+    "StoredStep": "records",
+    "SuspensionError": "errors",
+    "TranscriptEntry": "records",
+    "UsageRow": "stores",
+    "Written": "records",
     "ainvoke": "_invoke",
     "invoke": "_invoke",
     "JSON": "_json",
@@ -224,8 +260,10 @@ _HOMES = {
 """Where each public name lives; its module is imported when the name is first asked for."""
 
 __all__ = [
+    "HOST",
     "JSON",
     "Actor",
+    "ActorKind",
     "ArgumentsError",
     "ArtifactType",
     "AsyncRunStream",
@@ -234,6 +272,7 @@ __all__ = [
     "CallOutcome",
     "Cancellation",
     "ChatMessage",
+    "Checkpoint",
     "Complete",
     "Completer",
     "CompletionRequest",
@@ -261,6 +300,7 @@ __all__ = [
     "Limits",
     "MalformedJsonError",
     "MalformedReplyError",
+    "MemoryStore",
     "Middleware",
     "MissingCredentialError",
     "MissingToolCallError",
@@ -299,22 +339,35 @@ __all__ = [
     "Retry",
     "Role",
     "RunCancelledError",
+    "RunChange",
+    "RunClaimedError",
+    "RunExistsError",
+    "RunHead",
+    "RunHistory",
     "RunInfo",
+    "RunNotFoundError",
+    "RunQuery",
     "RunResult",
     "RunSettings",
     "RunState",
+    "RunStatus",
     "RunStep",
+    "RunStore",
     "RunStream",
+    "RunTotals",
     "Runtime",
+    "Scope",
     "Secret",
     "ServiceError",
     "StepKind",
     "StepRecord",
     "StepRecorded",
-    "Store",
     "StoreError",
+    "StoredRun",
+    "StoredStep",
     "StreamInterruptedError",
     "Suspended",
+    "SuspensionError",
     "TerminationReason",
     "TextDelta",
     "Tool",
@@ -332,12 +385,15 @@ __all__ = [
     "ToolSpec",
     "Toolbox",
     "Toolset",
+    "TranscriptEntry",
     "TransportError",
     "TrustZone",
     "UnknownNameError",
     "Usage",
+    "UsageRow",
     "Verdict",
     "Wait",
+    "Written",
     "ainvoke",
     "as_messages",
     "ask",

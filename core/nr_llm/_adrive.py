@@ -29,6 +29,7 @@ async def aevents(flow: Flow[Outcome], performer: AsyncPerformer) -> AsyncGenera
     """
     outcome: Outcome | None = None
     try:
+        await performer.open()
         async with aclosing(aperformed(flow, performer)) as items:
             async for item in items:
                 if isinstance(item, Ended):
@@ -99,7 +100,7 @@ async def _stopped(flow: Flow[Outcome], performer: AsyncPerformer, error: BaseEx
     flow.close()
     state = performer.desk.settled(error)
     try:
-        await performer.close(state)
+        await performer.close(state, error)
     except StoreError as failure:  # the first fault is the one to report
         failure.state = state
         if isinstance(error, RunCancelledError):

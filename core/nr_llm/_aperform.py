@@ -183,11 +183,18 @@ class AsyncPerformer:
             _start_task(loop, job, awaitable, post)
 
     async def record(self, step: RunStep | None, state: RunState) -> None:
-        """Note a checkpoint, show its step to the observers, then have both stored."""
+        """
+        Note a checkpoint, show its step to the observers, then have both stored.
+
+        The fence before a write is stored first: where that fails, nothing has been started.
+        """
+        if step is None:
+            await self._keep("record", step, state)
+            self.desk.note(state)
+            return
         self.desk.note(state)
-        if step is not None:
-            self.desk.observers.tell("step", step)
-        await self._store("record", step, state)
+        self.desk.observers.tell("step", step)
+        await self._keep("record", step, state)
 
     async def wait(self, seconds: float, jitter: float) -> None:
         """Pause, or until the run is cancelled."""
@@ -199,19 +206,58 @@ class AsyncPerformer:
             unsubscribe()
         self.desk.go_on()
 
-    async def close(self, state: RunState) -> None:
-        """Tell observers and store, once, how the run ended."""
-        if self.desk.leave():
-            self.desk.observers.tell("close", state)
-            await self._store("close", state)
+    async def open(self) -> None:
+        """Have the run kept from here on."""
+        await self._keep("open", self.desk.last)
 
-    async def _store(self, method: str, *values: object) -> None:
-        if self.desk.store is None:
-            return
-        with self.desk.storing(method):
-            done = getattr(self.desk.store, method)(*values)
-            if inspect.isawaitable(done):
-                await done
+    async def close(self, state: RunState, error: BaseException | None = None) -> None:
+        """Tell store and observers how the run ended; a store that fails is told again once the run is settled."""
+        try:
+            await self._keep("close", state, error)
+        except Exception:
+            if error is not None:
+                self.desk.part(state)
+            raise
+        self.desk.part(state)
+
+    async def _keep(self, method: str, *values: object) -> None:
+        if self.desk.keeper is not None:
+            with self.desk.storing(method):
+                call = partial(getattr(self.desk.keeper, method), *values)
+                await self._blocking(call) if self.desk.keeper.store.blocking else call()
+
+    async def _blocking(self, call: Callable[[], None]) -> None:
+        """Run a short call in a thread, to its end: what is half written is not left behind by a cancellation."""
+        loop = asyncio.get_running_loop()
+        done: asyncio.Future[None] = loop.create_future()
+
+        def work() -> None:
+            failure: BaseException | None = None
+            try:
+                call()
+            except BaseException as error:  # noqa: BLE001  # its waiter must hear of it, or would wait for ever
+                failure = error if isinstance(error, Exception) else RuntimeError(type(error).__name__)
+            with suppress(RuntimeError):  # the loop may be gone
+                loop.call_soon_threadsafe(_finish, done, failure)
+
+        self.desk.threads.start(work)
+        cancelled: asyncio.CancelledError | None = None
+        while not done.done():
+            try:
+                await asyncio.wait([done])
+            except asyncio.CancelledError as error:
+                cancelled = error
+        if cancelled is not None:
+            done.exception()
+            raise cancelled
+        done.result()
+
+
+def _finish(done: asyncio.Future[None], failure: BaseException | None) -> None:
+    if failure is None:
+        done.set_result(None)
+    else:
+        done.set_exception(failure)
 
 
 def _produce(provider: DirectProvider, request: CompletionRequest, cancelled: Any, post: Callable[[Any], None]) -> None:

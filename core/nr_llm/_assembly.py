@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypedDict, Unpack
@@ -13,10 +14,13 @@ from nr_llm._answering import Answering
 from nr_llm._checks import Verdicts, check_settings, resumable, said, secrets_of
 from nr_llm._choice import Source, ToolChoice, choose, listed
 from nr_llm._configured import bounded_again, configured, configured_again, granted, instructed
-from nr_llm._desk import Desk, Store
+from nr_llm._desk import Desk
+from nr_llm._json import JSON
+from nr_llm._keeping import Keeper, OnFailure
 from nr_llm._loop import Plan, dry_run, tool_loop
 from nr_llm._models import Chosen, chosen
 from nr_llm._observers import ObserverFactory, Observers, RunInfo
+from nr_llm._provenance import Provenance
 from nr_llm._pricing import priced
 from nr_llm._slots import Slots
 from nr_llm._threads import DaemonThreads
@@ -31,13 +35,17 @@ from nr_llm.limits import Limits
 from nr_llm.messages import Attachment, ToolCall
 from nr_llm.options import Options
 from nr_llm.outputs import output_of
+from nr_llm.plugins import RegisteredTool
+from nr_llm.privacy import PrivacyLevel, StepFilter, strictest
 from nr_llm.providers import Model, Provider
+from nr_llm.records import RunHead
 from nr_llm.redaction import Redactor
 from nr_llm.requests import CompletionRequest
 from nr_llm.responses import CompletionResponse
 from nr_llm.runs import Outcome, Suspended, decide
 from nr_llm.secrets import Secret
 from nr_llm.state import RunState
+from nr_llm.stores import RunStore
 from nr_llm.toolbox import Toolbox, offer
 from nr_llm.tools import Tool
 from nr_llm.window import Window
@@ -77,6 +85,9 @@ class RunSettings(ResumeSettings, total=False):
         options: Settings of model calls.
         limits: Bounds of the run.
         run_id: A name for the run; made up unless given.
+        privacy: How much of the run is kept; where the Runtime or a configuration names a level too, the strictest
+            counts.
+        continues: The run whose conversation this one goes on with, for the record.
         dry_run: Record what the first request would hold, and ask nobody.
         configuration: Name of a configuration: what the run begins with where nothing else is given here, and what
             bounds its limits and tools.
@@ -88,6 +99,8 @@ class RunSettings(ResumeSettings, total=False):
     options: Options | None
     limits: Limits | None
     run_id: str | None
+    privacy: PrivacyLevel | str | None
+    continues: str | None
     dry_run: bool
     configuration: str | None
 
@@ -112,7 +125,9 @@ class Assembly:
     limits: Limits
     actor: Actor | None
     live: Sequence[ObserverFactory]
-    store: Store | None
+    store: RunStore | None
+    privacy: PrivacyLevel | None
+    on_store_failure: OnFailure
     secrets: Mapping[str, Secret] = attrs.field(converter=secrets_of)
     completer: Completer
     redactor: Redactor
@@ -120,6 +135,7 @@ class Assembly:
     threads: DaemonThreads = attrs.field(factory=DaemonThreads)
     slots: Slots = attrs.field(factory=Slots)
     log: logging.Logger = attrs.field(factory=lambda: logging.getLogger("nr_llm"))
+    provenance: Provenance = attrs.field(factory=Provenance)
 
     def __attrs_post_init__(self) -> None:
         for secret in self.secrets.values():
@@ -184,6 +200,17 @@ class Assembly:
             configuration=None if configuration is None else configuration.name,
         )
         desk = self._desk(state, toolbox, provider=provider, actor=actor, **_extras(settings))
+        level = settings.get("privacy")
+        self._keep(
+            desk,
+            state,
+            privacy=strictest(
+                self.privacy,
+                None if level is None else PrivacyLevel.of(level),
+                None if configuration is None else configuration.privacy,
+            ),
+            continues=settings.get("continues"),
+        )
         flow = dry_run if settings.get("dry_run") else tool_loop
         plan = self._plan(state, known, toolbox, answering, streamed=streamed)
         return Setting(flow(state, plan, desk.invocations), desk)
@@ -207,6 +234,7 @@ class Assembly:
             remedy = "Pass tools=[...] when you resume, as you did when the run began."
             raise UnknownNameError("tool", error.name, known=self.tools(), remedy=remedy) from error
         desk = self._desk(state, toolbox, provider=provider, actor=actor, **_extras(settings))
+        self._keep(desk, state, privacy=strictest(self.privacy))
         answering = _answering(settings.get("output") or state.output, known, toolbox)
         plan = self._plan(state, known, toolbox, answering, streamed=False)
         return Setting(tool_loop(state, plan, desk.invocations), desk)
@@ -306,13 +334,47 @@ class Assembly:
             observers=Observers(self.live if watched else (), info, self.log),
             last=state,
             cancelled=cancel or Cancellation(),
-            store=self.store if watched else None,
             redactor=self.redactor,
             log=self.log,
             actor=actor,
             deps=deps,
             secret_of=self._secret,
         )
+
+    def _keep(self, desk: Desk, state: RunState, *, privacy: PrivacyLevel, continues: str | None = None) -> None:
+        """Have a run kept, if there is a store."""
+        if self.store is None:
+            return
+        begun = attrs.evolve(state, messages=())
+        head = RunHead(
+            run_id=state.run_id,
+            model=state.model,
+            configuration=state.configuration,
+            actor=desk.actor,
+            privacy=privacy,
+            began=time.time(),
+            continues=continues,
+            provenance=self._provenance(desk.toolbox, desk.provider_name),
+            setting=begun.to_json() if privacy is PrivacyLevel.FULL else None,
+        )
+        toolbox = desk.toolbox
+        desk.keeper = Keeper(
+            store=self.store,
+            head=head,
+            filter=StepFilter(privacy, self.redactor),
+            writes=lambda name: (tool := toolbox.get(name)) is not None and tool.writes,
+            cancelled=desk.cancelled,
+            on_failure=self.on_store_failure,
+            log=self.log,
+        )
+
+    def _provenance(self, toolbox: Toolbox, provider: str) -> dict[str, JSON]:
+        if self.host is None or not toolbox.offered:
+            tools: Sequence[RegisteredTool] = ()
+        else:
+            tools = self.host.tools()
+        offered = None if self.host is None or provider in self.own_providers else self.host.provider(provider)
+        return self.provenance.of(toolbox, tools, offered)
 
     def _secret(self, alias: str) -> str:
         if alias not in self.secrets:

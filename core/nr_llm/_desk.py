@@ -6,10 +6,11 @@ import logging
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, Protocol
+from typing import Any
 
 import attrs
 
+from nr_llm._keeping import Keeper
 from nr_llm._logs import MaskedLogger
 from nr_llm._observers import Observers
 from nr_llm._seam import Admitted
@@ -29,23 +30,8 @@ from nr_llm.requests import CompletionRequest, TextStage
 from nr_llm.responses import CompletionResponse
 from nr_llm.runs import ToolInvocation
 from nr_llm.state import PendingCall, RunState, TerminationReason
-from nr_llm.steps import RunStep
 from nr_llm.toolbox import Toolbox
 from nr_llm.tools import Tool, ToolContext
-
-
-class Store(Protocol):
-    """
-    Keeps a run; no observer, since its failure stops the run.
-
-    In async runs its methods may return awaitables.
-    """
-
-    def record(self, step: RunStep | None, state: RunState) -> Any:
-        """Keep a step, if there is one, and the checkpoint."""
-
-    def close(self, state: RunState) -> Any:
-        """Keep how the run, or this segment of it, ended."""
 
 
 @attrs.define(kw_only=True, eq=False)
@@ -62,7 +48,7 @@ class Desk:
         threads: Where blocking tools run.
         slots: Concurrency of tools, shared between runs.
         observers: Who watches.
-        store: Who keeps it, or None.
+        keeper: Who keeps it, or None; no observer, since its failure stops the run.
         redactor: Masks secrets in the log.
         log: The log.
         last: The last recorded state.
@@ -81,7 +67,7 @@ class Desk:
     last: RunState
     provider: Provider | None = None
     cancelled: Cancellation = attrs.field(factory=Cancellation)
-    store: Store | None = None
+    keeper: Keeper | None = None
     redactor: Redactor = attrs.field(factory=Redactor)
     log: logging.Logger = attrs.field(factory=lambda: logging.getLogger("nr_llm"))
     actor: Actor | None = None
@@ -112,7 +98,12 @@ class Desk:
         """Take in a checkpoint; it holds all that has finished, and the next turn counts its calls from 0 again."""
         self.last, self.finished, self.started = state, {}, set()
 
-    def leave(self) -> bool:
+    def part(self, state: RunState) -> None:
+        """Tell the observers, once, how the run ended."""
+        if self._leave():
+            self.observers.tell("close", state)
+
+    def _leave(self) -> bool:
         """Return whether this is the first time the run is closed; then a spent budget is logged."""
         first, self._left = not self._left, True
         if first and self.last.reason is not None and self.last.reason.budget:
@@ -124,10 +115,10 @@ class Desk:
 
     @contextmanager
     def storing(self, method: str) -> Iterator[None]:
-        """Turn whatever a store raises into a `StoreError`."""
+        """Turn whatever a store raises into a `StoreError`, but that the run shall stop."""
         try:
             yield
-        except StoreError:
+        except (StoreError, RunCancelledError):
             raise
         except Exception as error:
             kind = type(error).__name__

@@ -51,6 +51,7 @@ def events(flow: Flow[Outcome], performer: Performer) -> Generator[Event, None, 
         NrLlmError: The run failed; `state` holds the run so far.
     """
     try:
+        performer.open()
         outcome = yield from performed(flow, performer)
         performer.close(performer.desk.last)
     except BaseException as error:  # noqa: BLE001  # the run is settled however it ends
@@ -125,7 +126,7 @@ def _stopped(flow: Flow[Outcome], performer: Performer, error: BaseException) ->
     flow.close()
     state = performer.desk.settled(error)
     try:
-        performer.close(state)
+        performer.close(state, error)
     except StoreError as failure:  # the first fault is the one to report
         failure.state = state
         if isinstance(error, RunCancelledError):

@@ -7,9 +7,9 @@ Numbers grow only when the store has taken a change, so a failed one leaves no g
 
 from __future__ import annotations
 
+import functools
 import logging
 import os
-import socket
 import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
@@ -40,17 +40,25 @@ from nr_llm.stores import RunStore
 LEASE_SECONDS: Final = 900.0
 """How long a segment holds a run after its last step (the reference system's figure)."""
 
-OWNER_CHARACTERS: Final = 64
-"""Most characters of a segment's name (the reference system's figure)."""
+MACHINE_CHARACTERS: Final = 32
+"""Of a machine's name so many are in a segment's, which stays below 64 (the reference system's figure)."""
 
 OnFailure = Literal["stop", "continue"]
 
 _ENDS: Final = {TerminationReason.FAILED: RunStatus.FAILED, TerminationReason.CANCELLED: RunStatus.CANCELLED}
 
 
+@functools.cache
+def machine() -> str:
+    """Return a short name of this machine."""
+    import socket  # most runs are not kept
+
+    return socket.gethostname()[:MACHINE_CHARACTERS]
+
+
 def segment_name() -> str:
-    """Return a name for one segment of a run: host, process and a part of its own."""
-    return f"{socket.gethostname()[:32]}:{os.getpid()}:{uuid.uuid4().hex[:12]}"[:OWNER_CHARACTERS]
+    """Return a name for one segment of a run: machine, process and a part of its own."""
+    return f"{machine()}:{os.getpid()}:{uuid.uuid4().hex[:12]}"
 
 
 @attrs.define(kw_only=True, eq=False)
@@ -167,6 +175,9 @@ class Keeper:
             self._closed = True
             raise RunClaimedError(self.head.run_id, written.status)
         self._kept, self._sequence, self._entries = True, written.sequence, written.transcript
+        stored = self.store.run(self.head.run_id)
+        if stored is not None:  # what it was begun with counts to its end
+            self.filter = self.filter.at(stored.head.privacy)
         said = (number for number, entry in enumerate(self.store.transcript(self.head.run_id)) if entry.said)
         self._numbers = {id(message): (number, message) for number, message in zip(said, state.messages, strict=False)}
 

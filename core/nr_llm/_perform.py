@@ -13,10 +13,10 @@ from typing import Any, Generic, TypeAlias, TypeVar, cast
 
 import attrs
 
-from nr_llm._calls import CallBatch, Job, Message, Post, discard
+from nr_llm._calls import CallBatch, Job, Message, Post
 from nr_llm._desk import Delivery, Desk
 from nr_llm.effects import CallOutcome
-from nr_llm.errors import MalformedReplyError, StoreError
+from nr_llm.errors import MalformedReplyError
 from nr_llm.events import Delta, Event
 from nr_llm.memo import Memo
 from nr_llm.providers import Codec, DirectProvider, HttpProvider
@@ -147,11 +147,18 @@ class Performer:
             job.end(post, value)
 
     def record(self, step: RunStep | None, state: RunState) -> None:
-        """Note a checkpoint, show its step to the observers, then have both stored."""
+        """
+        Note a checkpoint, show its step to the observers, then have both stored.
+
+        The fence before a write is stored first: where that fails, nothing has been started.
+        """
+        if step is None:
+            self._keep("record", step, state)
+            self.desk.note(state)
+            return
         self.desk.note(state)
-        if step is not None:
-            self.desk.observers.tell("step", step)
-        self._store("record", step, state)
+        self.desk.observers.tell("step", step)
+        self._keep("record", step, state)
 
     def wait(self, seconds: float, jitter: float) -> None:
         """Pause, or until the run is cancelled."""
@@ -160,17 +167,21 @@ class Performer:
             pass
         self.desk.go_on()
 
-    def close(self, state: RunState) -> None:
-        """Tell observers and store, once, how the run ended."""
-        if self.desk.leave():
-            self.desk.observers.tell("close", state)
-            self._store("close", state)
+    def open(self) -> None:
+        """Have the run kept from here on."""
+        self._keep("open", self.desk.last)
 
-    def _store(self, method: str, *values: object) -> None:
-        if self.desk.store is None:
-            return
-        with self.desk.storing(method):
-            done = getattr(self.desk.store, method)(*values)
-        if inspect.isawaitable(done):
-            discard(done)
-            raise StoreError("This store is asynchronous; use it with arun or astream.")
+    def close(self, state: RunState, error: BaseException | None = None) -> None:
+        """Tell store and observers how the run ended; a store that fails is told again once the run is settled."""
+        try:
+            self._keep("close", state, error)
+        except Exception:
+            if error is not None:
+                self.desk.part(state)
+            raise
+        self.desk.part(state)
+
+    def _keep(self, method: str, *values: object) -> None:
+        if self.desk.keeper is not None:
+            with self.desk.storing(method):
+                getattr(self.desk.keeper, method)(*values)

@@ -26,6 +26,7 @@ Every error nr-llm raises, drawn by who has to act.
     │       ├── InvalidOutputError              the answer lacks the form that was asked for
     │       └── MissingToolCallError            a call was required, none came
     ├── StoreError                              the run's store: the run stops
+    │   ├── RunNotFoundError                    … nobody has the run, or it is not theirs
     │   ├── RunExistsError                      … a new run has the name of another
     │   ├── RunClaimedError                     … somebody else goes on with the run, or it has ended
     │   └── SuspensionError                     … a run that has to wait for a person could not be kept
@@ -283,6 +284,20 @@ class MissingToolCallError(MalformedReplyError):
 
 class StoreError(NrLlmError):
     """The run's store failed; the run stops, since what cannot be recorded must not go on."""
+
+
+class RunNotFoundError(StoreError):
+    """
+    There is no such run, or it is not for whoever asks; which of both is not told.
+
+    Attributes:
+        run_id: The name that was asked for; empty where no single run was.
+    """
+
+    def __init__(self, run_id: str) -> None:
+        what = f"There is no run {run_id!r}" if run_id else "There are no such runs"
+        super().__init__(f"{what}, or it is not open to whoever asks.")
+        self.run_id = run_id
 
 
 class RunExistsError(StoreError):

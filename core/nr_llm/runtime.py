@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any, Self, Unpack
 from nr_llm._assembly import Assembly, ResumeSettings, RunSettings, Setting
 from nr_llm._checks import Verdicts, check_host, providers_of, tools_of
 from nr_llm._choice import Source, ToolChoice
-from nr_llm._desk import Desk, Store
+from nr_llm._desk import Desk
 from nr_llm._drive import Ended, drained, events, performed
 from nr_llm._invoke import acall_one, call_one
+from nr_llm._keeping import OnFailure
 from nr_llm._listing import asking
 from nr_llm._observers import ObserverFactory
 from nr_llm._perform import Performer
@@ -24,6 +25,7 @@ from nr_llm.conversation import Prompt
 from nr_llm.limits import Limits
 from nr_llm.middleware import Middleware, Retry, wrapped
 from nr_llm.options import Options
+from nr_llm.privacy import PrivacyLevel
 from nr_llm.providers import Model, Provider
 from nr_llm.redaction import Redactor
 from nr_llm.responses import CompletionResponse
@@ -31,6 +33,7 @@ from nr_llm.results import ToolResult
 from nr_llm.runs import Outcome, Suspended
 from nr_llm.secrets import Secret
 from nr_llm.state import RunState
+from nr_llm.stores import RunStore
 from nr_llm.streams import AsyncRunStream, RunStream
 from nr_llm.toolbox import Toolbox
 from nr_llm.tools import Tool
@@ -59,7 +62,10 @@ class Runtime:
             `default_configuration`.
         actor: On whose behalf runs act that name nobody.
         live: Factories of observers, who see each step whole and first.
-        store: Keeps the runs; its failure stops a run.
+        store: Keeps the runs.
+        privacy: How much of each run is kept at most; ``metadata`` where nobody names a level.
+        on_store_failure: ``stop`` ends a run whose store fails; ``continue`` lets one that only reads go on without
+            a record of it.  Writes, and runs that wait for a person, always need the store.
         secrets: Values tools may ask for by alias; masked wherever they appear.
         middleware: Layers around each model call, the first one outermost.
         redactor: Masks secrets in logs; the host's unless given.
@@ -79,7 +85,9 @@ class Runtime:
         configuration: str | None = None,
         actor: Actor | None = None,
         live: Sequence[ObserverFactory] = (),
-        store: Store | None = None,
+        store: RunStore | None = None,
+        privacy: PrivacyLevel | str | None = None,
+        on_store_failure: OnFailure = "stop",
         secrets: Mapping[str, Secret | str] | None = None,
         middleware: Sequence[Middleware] = (Retry(),),
         redactor: Redactor | None = None,
@@ -98,6 +106,8 @@ class Runtime:
             actor=actor,
             live=tuple(live),
             store=store,
+            privacy=None if privacy is None else PrivacyLevel.of(privacy),
+            on_store_failure=on_store_failure,
             secrets=dict(secrets or {}),
             completer=wrapped(middleware),
             redactor=redactor or (Redactor() if host is None else host.redactor),

@@ -39,7 +39,6 @@ from nr_llm import (
     Secret,
     StepKind,
     StepRecorded,
-    StoreError,
     Suspended,
     TerminationReason,
     TextDelta,
@@ -474,20 +473,6 @@ class TestColours:
         with pytest.raises(asyncio.CancelledError):
             serving.wait(never(), Mock(context=contextvars.copy_context(), cancelled=Late()))
         serving.stop()
-
-    def test_an_asynchronous_store_of_a_blocking_run_leaves_no_coroutine(self) -> None:
-        """It is refused, and nothing complains of having been forgotten."""
-
-        class Later:
-            async def record(self, step: Any, state: Any) -> None:
-                """Keep."""
-
-            async def close(self, state: Any) -> None:
-                """Close."""
-
-        with pytest.raises(StoreError, match="asynchronous"):
-            runtime("done", store=Later()).run("hi")
-        gc.collect()
 
 
 class TestForks:

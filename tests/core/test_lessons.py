@@ -167,7 +167,7 @@ class TestHeldTurns:
             assert isinstance(held, Suspended)
             before = len(harness.checkpoints.states)
             harness.resume(held.state, replies=["done"], cancel=cancel)
-            kept = list(harness.checkpoints.states[before:])
+            kept = list(harness.checkpoints.states[before + 1 :])  # after the one it was taken up with
             results = [harness.resume(stored(state), replies=["done"]) for state in kept]
 
         assert ran == ["a"]

@@ -170,7 +170,8 @@ class TestAllowList:
 
     def test_what_cannot_be_filtered_is_withheld(self, caplog: pytest.LogCaptureFixture) -> None:
         """The step is kept, without its content and with the reason."""
-        broken = attrs.evolve(STEP, tool_artifacts=(object(),))
+        nonsense: Any = object()
+        broken = attrs.evolve(STEP, tool_artifacts=(nonsense,))
 
         assert kept(PrivacyLevel.METADATA, broken) == {
             "kind": "tool",

@@ -25,10 +25,12 @@ from nr_llm import (
     Finished,
     InvalidValueError,
     Limits,
+    MemoryStore,
     Options,
     ProviderError,
     ReasoningDelta,
     Role,
+    RunChange,
     Runtime,
     ServiceError,
     StepRecorded,
@@ -47,6 +49,7 @@ from nr_llm import (
     ToolResult,
     UnknownNameError,
     Usage,
+    Written,
     tool,
 )
 from nr_llm.testing import ScriptedProvider, calling
@@ -693,18 +696,18 @@ class TestEdges:
             def close(self, state: Any) -> None:
                 seen.append(state.reason)
 
-        class Full:
-            def record(self, step: Any, state: Any) -> None:
-                if step is not None and step.kind == "tool":
+        class Full(MemoryStore):
+            def write(self, change: RunChange) -> Written:
+                if any(step.kind == "tool" for step in change.steps):
                     raise OSError("disk full at /secret/path")
-
-            def close(self, state: Any) -> None:
-                seen.append("stored the end")
+                if change.status is not None:
+                    seen.append(f"stored as {change.status}, {change.error}")
+                return super().write(change)
 
         with pytest.raises(StoreError, match=r"'record' of run .*OSError") as caught:
             colour.run(self.own(live=[lambda info: Watcher()], store=Full()), tools=["echo", "write"])
 
-        assert ["request", "llm", "tool", TerminationReason.FAILED, "stored the end"] == seen
+        assert ["request", "llm", "tool", "stored as failed, StoreError", TerminationReason.FAILED] == seen
         assert valid(caught.value.state.messages)
         assert "a" == next(m.content for m in caught.value.state.messages if m.role is Role.TOOL)
         assert "secret" not in str(caught.value)
@@ -719,13 +722,13 @@ class TestEdges:
             written.append(1)
             return ""
 
-        class Broken:
-            def record(self, step: Any, state: Any) -> None:
-                if any(p.started for p in state.pending):
+        class Broken(MemoryStore):
+            def write(self, change: RunChange) -> Written:
+                if change.status is not None:
+                    raise StoreError("no again")
+                if change.checkpoint and any(p.get("started") for p in change.checkpoint.state.get("pending", ())):
                     raise StoreError("no")
-
-            def close(self, state: Any) -> None:
-                raise StoreError("no again")
+                return super().write(change)
 
         with pytest.raises(StoreError, match=r"^no$"):
             colour.run(runtime(calling(("note", {})), "x", tools=[note], store=Broken()), tools=["note"])
@@ -734,16 +737,22 @@ class TestEdges:
 
     def test_a_store_that_fails_at_the_end(self, colour: Any) -> None:
         """A run whose end cannot be stored fails, with its whole history."""
+        ended: list[Any] = []
 
-        class Broken:
-            def record(self, step: Any, state: Any) -> None:
-                pass
+        class Broken(MemoryStore):
+            def write(self, change: RunChange) -> Written:
+                if change.status is not None:
+                    raise OSError("no")
+                return super().write(change)
 
+        class Watcher:
             def close(self, state: Any) -> None:
-                raise OSError("no")
+                ended.append(state.reason)
 
+        own = self.own(store=Broken(), live=[lambda info: Watcher()])
         with pytest.raises(StoreError) as caught:
-            colour.run(self.own(store=Broken()), tools=["echo", "write"])
+            colour.run(own, tools=["echo", "write"])
+        assert [TerminationReason.COMPLETED] == ended
         assert "done" == caught.value.state.answer
 
     def test_a_consumer_that_raises_anywhere(self, colour: Any) -> None:
@@ -864,12 +873,12 @@ class TestEdges:
     def test_a_cancelled_run_whose_end_cannot_be_stored(self, colour: Any) -> None:
         """The store's failure comes out: nobody may think the end was kept."""
 
-        class Broken:
-            def record(self, step: Any, state: Any) -> None:
+        class Broken(MemoryStore):
+            def write(self, change: RunChange) -> Written:
+                if change.status is not None:
+                    raise OSError("no")
                 cancel.cancel()
-
-            def close(self, state: Any) -> None:
-                raise OSError("no")
+                return super().write(change)
 
         cancel = Cancellation()
         with pytest.raises(StoreError):
@@ -1060,30 +1069,6 @@ class TestColours:
         assert 7 == len(traces[0])
         assert traces[0] == traces[1] == traces[2] == traces[3]
 
-    def test_an_asynchronous_store(self) -> None:
-        """Async runs await their store; blocking runs refuse it."""
-        kept: list[Any] = []
-
-        class Store:
-            async def record(self, step: Any, state: Any) -> None:
-                kept.append(step)
-
-            async def close(self, state: Any) -> None:
-                kept.append("end")
-
-        asyncio.run(runtime("x", store=Store()).arun("hi"))
-        assert "end" == kept[-1]
-
-        class Awaitable:
-            def record(self, step: Any, state: Any) -> Any:
-                return _Done()
-
-            def close(self, state: Any) -> Any:
-                return None
-
-        with pytest.raises(StoreError, match="asynchronous"):
-            runtime("x", store=Awaitable()).run("hi")
-
     def test_cancelling_the_task_settles_the_run(self) -> None:
         """A cancelled task closes the run with a valid history and tells the tools."""
         states: list[Any] = []
@@ -1260,10 +1245,3 @@ class TestColours:
 
         assert "timed out" in result.invocations[0].content
         assert [] == entered
-
-
-class _Done:
-    """An awaitable that no coroutine has to be awaited for."""
-
-    def __await__(self) -> Any:
-        return iter(())

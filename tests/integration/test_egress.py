@@ -55,7 +55,7 @@ class Left:
     def states(self) -> list[RunState]:
         """The states: stored, at the end, on the error."""
         last = [] if self.error is None or self.error.state is None else [self.error.state]
-        return [*self.store.states, *self.store.ends, *self.recorder.ends, *last]
+        return [*self.store.states, *self.recorder.ends, *last]
 
     @property
     def outcome(self) -> Any:

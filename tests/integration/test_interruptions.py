@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from itertools import count
 from typing import Any
 
@@ -11,7 +12,17 @@ import attrs
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from nr_llm import Cancellation, ChatMessage, NrLlmError, RunState, TerminationReason, settle
+from nr_llm import (
+    Cancellation,
+    ChatMessage,
+    NrLlmError,
+    RunChange,
+    RunHead,
+    RunState,
+    TerminationReason,
+    Written,
+    settle,
+)
 from nr_llm.testing import Checkpoints, Harness
 
 from tests.integration.depth import tried
@@ -61,21 +72,33 @@ class Trap:
         return self.how == "leave"
 
 
-@attrs.define(eq=False)
 class Store(Checkpoints):
     """A store that springs a trap before or after it has kept a checkpoint."""
 
-    trap: Trap
-    world: World
-    began: list[int] = attrs.field(factory=list)
-    states: list[RunState] = attrs.field(factory=list)
-    ends: list[RunState] = attrs.field(factory=list)
+    def __init__(self, trap: Trap, world: World) -> None:
+        super().__init__()
+        self.trap = trap
+        self.world = world
+        self.began: list[int] = []
 
-    def record(self, step: Any, state: RunState) -> None:
+    def create(self, head: RunHead, change: RunChange) -> None:
+        """Keep a run, and that no call had begun by then."""
+        with self._trapped(change):
+            super().create(head, change)
+
+    def write(self, change: RunChange) -> Written:
         """Keep a checkpoint, and how many calls had begun by then."""
+        with self._trapped(change):
+            return super().write(change)
+
+    @contextmanager
+    def _trapped(self, change: RunChange) -> Iterator[None]:
+        if change.status is not None:  # the end of a run is no checkpoint
+            yield
+            return
         self.trap("store")
         self.began.append(len(self.world.entered))
-        super().record(step, state)
+        yield
         self.trap("store, after")
 
 

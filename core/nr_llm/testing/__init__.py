@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from nr_llm.testing.recorder import Checkpoints, Recorder, Recording
     from nr_llm.testing.samples import ProviderSample
     from nr_llm.testing.scripted import ScriptedProvider, calling
+    from nr_llm.testing.stores import StoreContract, check_store
 
 _HOMES = {
     "Canary": "canary",
@@ -26,12 +27,14 @@ _HOMES = {
     "Recorder": "recorder",
     "Recording": "recorder",
     "ScriptedProvider": "scripted",
+    "StoreContract": "stores",
     "ToolContract": "contract",
     "arguments_for": "arguments",
     "assert_no_leak": "canary",
     "calling": "scripted",
     "check_installed": "installed",
     "check_provider": "providers",
+    "check_store": "stores",
     "check_tool": "contract",
     "installed_tools": "installed",
 }
@@ -46,12 +49,14 @@ __all__ = [
     "Recorder",
     "Recording",
     "ScriptedProvider",
+    "StoreContract",
     "ToolContract",
     "arguments_for",
     "assert_no_leak",
     "calling",
     "check_installed",
     "check_provider",
+    "check_store",
     "check_tool",
     "installed_tools",
 ]

@@ -9,8 +9,10 @@ import attrs
 
 from nr_llm._observers import RunInfo
 from nr_llm.events import Delta, TextDelta
+from nr_llm.records import RunChange, RunHead, StoredRun, Written
 from nr_llm.state import RunState
 from nr_llm.steps import RunStep
+from nr_llm.stores import MemoryStore
 
 
 @attrs.define(eq=False)
@@ -86,24 +88,37 @@ class Recorder:
         return [{name: value for name, value in step.items() if name != "duration_ms"} for step in found]
 
 
-class Checkpoints:
+class Checkpoints(MemoryStore):
     """
     A run store in memory: pass it as ``Runtime(store=...)`` and restart a run from any of its states.
 
+    Unlike other stores it lets a run begin anew under its old name.
+
     Attributes:
-        states: Every checkpoint, in order.
-        ends: The state each run, or segment of it, ended with.
+        states: Every checkpoint, in order, read back from what was stored.
+        ends: What runs, or segments of them, ended as.
     """
 
     def __init__(self) -> None:
+        super().__init__()
         self.states: list[RunState] = []
-        self.ends: list[RunState] = []
+        self.ends: list[StoredRun] = []
 
-    def record(self, step: RunStep | None, state: RunState) -> None:
-        """Keep a checkpoint."""
-        del step  # the recorder has it
-        self.states.append(state)
+    def create(self, head: RunHead, change: RunChange) -> None:
+        """Keep a run, in place of one of the same name."""
+        self._rows.pop(head.run_id, None)
+        super().create(head, change)
+        self._note(change)
 
-    def close(self, state: RunState) -> None:
-        """Keep how a run ended."""
-        self.ends.append(state)
+    def write(self, change: RunChange) -> Written:
+        """Keep a change, and the state it leads to."""
+        written = super().write(change)
+        self._note(change)
+        return written
+
+    def _note(self, change: RunChange) -> None:
+        live, run = self.live(change.run_id), self.run(change.run_id)
+        if change.checkpoint is not None and live is not None and change.status is None:
+            self.states.append(live.load())
+        if change.status is not None and run is not None:
+            self.ends.append(run)

@@ -1,0 +1,108 @@
+"""Ends runs whose process is gone, so that no record claims for ever that something is under way."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Callable, Iterator
+
+from nr_llm._keeping import machine, totals_of
+from nr_llm._settle import settle
+from nr_llm.errors import NrLlmError
+from nr_llm.messages import ChatMessage
+from nr_llm.privacy import StepFilter
+from nr_llm.records import RunChange, RunStatus, StoredRun, TranscriptEntry
+from nr_llm.redaction import Redactor
+from nr_llm.state import RunState, TerminationReason
+from nr_llm.stores import RunQuery, RunStore
+
+ABANDONED = "Abandoned"
+"""Stands in the record for the error that nobody was left to name."""
+
+_LOG = logging.getLogger("nr_llm")
+
+
+def settle_abandoned(
+    store: RunStore, redactor: Redactor, *, now: float, alive: Callable[[int], bool] | None = None
+) -> tuple[str, ...]:
+    """
+    End runs that nobody holds any more.
+
+    Args:
+        store: Where they are.
+        redactor: Masks what is added to their record.
+        now: Seconds since 1970; leases that ended before have ended.
+        alive: Says whether a process of this machine is there.
+
+    Returns:
+        Their names.
+    """
+    alive = alive or process_is_there
+    ended = [run.run_id for run in tuple(_abandoned(store, now, alive)) if _settled(store, run, redactor, now)]
+    for run_id in ended:
+        _LOG.warning("Run %s was abandoned by its process and is settled", run_id)
+    return tuple(ended)
+
+
+def process_is_there(pid: int) -> bool:
+    """Say whether there is a process of this number, whoever's it is."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except (OSError, OverflowError):
+        return True  # it is somebody else's, or cannot be known
+    return True
+
+
+def _abandoned(store: RunStore, now: float, alive: Callable[[int], bool]) -> Iterator[StoredRun]:
+    running = frozenset({RunStatus.RUNNING})
+    everything = 2**31 - 1
+    late = store.runs(RunQuery(statuses=running, lease_before=now, limit=everything))
+    yield from late
+    known = {run.run_id for run in late}
+    for run in store.runs(RunQuery(statuses=running, limit=everything)):
+        pid = _process_of(run.owner)
+        if run.run_id not in known and pid is not None and not alive(pid):
+            yield run
+
+
+def _process_of(owner: str | None) -> int | None:
+    """Return the process of a segment, if it was one of this machine."""
+    parts = (owner or "").rsplit(":", 2)
+    return int(parts[1]) if len(parts) == 3 and parts[0] == machine() and parts[1].isdecimal() else None
+
+
+def _settled(store: RunStore, run: StoredRun, redactor: Redactor, now: float) -> bool:
+    transcript = tuple(store.transcript(run.run_id))
+    state = _last(store, run)
+    said = sum(entry.said for entry in transcript)
+    entries = () if state is None else _rest(state.messages[said:], StepFilter(run.head.privacy, redactor))
+    change = RunChange(
+        run_id=run.run_id,
+        at=now,
+        owner=run.owner,  # whoever has taken it up in between has another name, or a new lease
+        expired=None if run.lease is None or run.lease >= now else now,
+        status=RunStatus.FAILED,
+        transcript_start=len(transcript),
+        transcript=entries,
+        totals=run.totals if state is None else totals_of(state),
+        reason=str(TerminationReason.FAILED),
+        error=ABANDONED,
+    )
+    return store.write(change).applied
+
+
+def _last(store: RunStore, run: StoredRun) -> RunState | None:
+    live = store.live(run.run_id)
+    try:
+        return None if live is None else settle(live.load(), TerminationReason.FAILED)
+    except NrLlmError as error:  # of another version, or under a key nobody has
+        _LOG.warning("The state of run %s cannot be read: %s", run.run_id, type(error).__name__)
+        return None
+
+
+def _rest(messages: tuple[ChatMessage, ...], filter_: StepFilter) -> tuple[TranscriptEntry, ...]:
+    if not filter_.level.keeps_content:
+        return ()
+    return tuple(TranscriptEntry(filter_.kept(message)) for message in messages)

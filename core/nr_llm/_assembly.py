@@ -20,8 +20,8 @@ from nr_llm._keeping import Keeper, OnFailure
 from nr_llm._loop import Plan, dry_run, tool_loop
 from nr_llm._models import Chosen, chosen
 from nr_llm._observers import ObserverFactory, Observers, RunInfo
-from nr_llm._provenance import Provenance
 from nr_llm._pricing import priced
+from nr_llm._provenance import Provenance
 from nr_llm._slots import Slots
 from nr_llm._threads import DaemonThreads
 from nr_llm.actors import Actor

@@ -297,6 +297,8 @@ def totals_of(state: RunState) -> RunTotals:
         rounds=state.rounds,
         calls=state.calls,
         usage=state.usage,
+        cost=state.cost,
+        unpriced=state.unpriced,
         seconds=state.seconds,
         truncated=state.ended and state.truncated,
     )

@@ -8,6 +8,7 @@ as one conditional update whose row count decides.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from decimal import Decimal
 from enum import StrEnum
 from typing import Any, Final
 
@@ -87,6 +88,8 @@ class RunTotals:
         rounds: Replies folded in.
         calls: Tool calls that were run.
         usage: Tokens.
+        cost: What the model calls cost, as far as it is known.
+        unpriced: Whether some of them cost what nobody knows.
         seconds: Time in model calls and tools.
         truncated: Whether the answer is missing or cut short.
     """
@@ -94,6 +97,8 @@ class RunTotals:
     rounds: int = 0
     calls: int = 0
     usage: Usage = attrs.field(factory=Usage)
+    cost: Decimal = Decimal(0)
+    unpriced: bool = False
     seconds: float = 0.0
     truncated: bool = False
 
@@ -269,6 +274,7 @@ class StoredRun:
             "rounds": totals.rounds,
             "calls": totals.calls,
             "usage": totals.usage.to_dict(),
+            "cost": None if totals.unpriced else str(totals.cost),
             "seconds": round(totals.seconds, 3),
             "truncated": totals.truncated,
             "steps": self.steps,

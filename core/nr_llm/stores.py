@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Sequence
+from decimal import Decimal
 from typing import Final, Protocol
 
 import attrs
@@ -63,6 +64,8 @@ class UsageRow:
         model: Of which model.
         runs: How many.
         usage: Their tokens.
+        cost: What they cost, as far as it is known.
+        unpriced: Whether some of it cost what nobody knows.
     """
 
     actor_id: str | None
@@ -70,6 +73,8 @@ class UsageRow:
     model: str
     runs: int
     usage: Usage
+    cost: Decimal = Decimal(0)
+    unpriced: bool = False
 
     def to_dict(self) -> dict[str, JSON]:
         """Return the row as JSON."""
@@ -78,6 +83,7 @@ class UsageRow:
             "configuration": self.configuration,
             "model": self.model,
             "runs": self.runs,
+            "cost": None if self.unpriced else str(self.cost),
             **self.usage.to_dict(),
         }
 
@@ -247,10 +253,16 @@ class MemoryStore:
             runs = [*self._forgotten, *(row.run for row in self._rows.values())]
         rows: dict[tuple[str | None, str | None, str], UsageRow] = {}
         for run in (run for run in runs if run.head.began >= since):
-            head, used = run.head, run.totals.usage
+            head, used = run.head, run.totals
             key = (None if head.actor is None else head.actor.id, head.configuration, head.model)
             row = rows.get(key) or UsageRow(actor_id=key[0], configuration=key[1], model=key[2], runs=0, usage=Usage())
-            rows[key] = attrs.evolve(row, runs=row.runs + 1, usage=row.usage + used)
+            rows[key] = attrs.evolve(
+                row,
+                runs=row.runs + 1,
+                usage=row.usage + used.usage,
+                cost=row.cost + used.cost,
+                unpriced=row.unpriced or used.unpriced,
+            )
         return tuple(rows.values())
 
     def delete(self, run_ids: Iterable[str]) -> int:

@@ -97,7 +97,7 @@ def test_as_json() -> None:
     assert (shown["run_id"], shown["status"], shown["actor"]["id"]) == ("run-1", "running", "ann")  # type: ignore[index,call-overload]
     assert "setting" not in shown
     assert [row.to_dict() for row in store.usage()] == [
-        {"actor": "ann", "configuration": "night", "model": "acme:model-é", "runs": 1}
+        {"actor": "ann", "configuration": "night", "model": "acme:model-é", "runs": 1, "cost": "0"}
     ]
     assert isinstance(store.usage()[0], UsageRow)
 

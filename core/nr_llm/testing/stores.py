@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from decimal import Decimal
 from typing import Any
 
 import attrs
@@ -56,7 +57,15 @@ STEPS = (
     ),
 )
 
-TOTALS = RunTotals(rounds=2, calls=3, usage=Usage(1_000_000_000_000, 5, cached_tokens=2), seconds=1.5, truncated=True)
+TOTALS = RunTotals(
+    rounds=2,
+    calls=3,
+    usage=Usage(1_000_000_000_000, 5, cached_tokens=2),
+    cost=Decimal("0.1000000000000000000000003"),
+    unpriced=True,
+    seconds=1.5,
+    truncated=True,
+)
 
 MESSAGES = (
     ChatMessage.user(ODD),
@@ -310,10 +319,19 @@ class StoreContract:
         store.write(change(totals=TOTALS, status=RunStatus.COMPLETED, reason="completed"))  # a total is no increase
         self.begun(store=store, run_id="run-2", began=HEAD.began + 10)
         self.begun(store=store, run_id="run-3", began=HEAD.began + 10, actor=None, configuration=None)
-        store.write(change("run-3", totals=RunTotals(usage=Usage(3, None)), status=RunStatus.FAILED, reason="failed"))
+        store.write(
+            change(
+                "run-3",
+                totals=RunTotals(usage=Usage(3, None), cost=Decimal(3)),
+                status=RunStatus.FAILED,
+                reason="failed",
+            )
+        )
         ann = ("ann", "night", HEAD.model, 2, TOTALS.usage)
         nobody = (None, None, HEAD.model, 1, Usage(3, None))
         demand(_usage(store) == [ann, nobody], f"{_usage(store)} is not what was used")
+        costs = {(row.actor_id, row.cost, row.unpriced) for row in store.usage()}
+        demand(costs == {("ann", TOTALS.cost, True), (None, Decimal(3), False)}, f"{costs} is not what it cost")
         demand(_usage(store, HEAD.began + 1)[0][3:] == (1, Usage()), "`since` is minded wrongly")
         demand(store.delete(["run-1", "run-2", "run-3", "run-9"]) == 2, "other runs were deleted than those that ended")
         demand([run.run_id for run in store.runs(RunQuery())] == ["run-2"], "other runs are left")

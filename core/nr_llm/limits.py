@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
+from nr_llm._shown import shown
 from nr_llm.options import between, whole
 from nr_llm.prices import amount, decimal_of
 
@@ -25,7 +26,7 @@ ARTIFACT_BYTES = 50_000
 """Bytes all artifacts of a call may have as compact UTF-8 JSON (ADR-108)."""
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, repr=False)
 class Limits:
     """
     Bounds of a run; each ends it, or refuses a call, with a reason the caller can read.
@@ -54,6 +55,8 @@ class Limits:
     Raises:
         InvalidValueError: A bound is out of its range.
     """
+
+    __repr__ = shown
 
     rounds: int = attrs.field(default=5, validator=whole(0))
     calls_per_turn: int = attrs.field(default=64, validator=whole(1))

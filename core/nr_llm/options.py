@@ -86,6 +86,12 @@ def _provider_options(value: Any) -> dict[str, Mapping[str, JSON]]:
 
 def _namespace(namespace: str, options: ProviderOptions | Mapping[str, Any]) -> dict[str, JSON]:
     given = options.to_dict() if isinstance(options, ProviderOptions) else options
+    if not isinstance(given, Mapping):
+        raise InvalidValueError(
+            f"{namespace!r} holds no settings but {given!r}; name the plugin first, such as "
+            f"{{'openai': {{{namespace!r}: {given!r}}}}}",
+            path="provider_options",
+        )
     return copy_object(given, path=f"provider_options.{namespace}")
 
 

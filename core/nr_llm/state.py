@@ -14,6 +14,7 @@ from typing import Any
 import attrs
 
 from nr_llm._json import JSON, dump_value, load_value
+from nr_llm._shown import shown
 from nr_llm.limits import Limits
 from nr_llm.messages import ChatMessage, ToolCall
 from nr_llm.options import Options, member
@@ -60,7 +61,7 @@ def _reason(value: TerminationReason | str | None) -> TerminationReason | None:
     return None if value is None else member(TerminationReason, value, path="reason")
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, repr=False)
 class PendingCall:
     """
     A call of the current turn that has no answer yet.
@@ -73,6 +74,7 @@ class PendingCall:
     """
 
     __hash__ = None  # type: ignore[assignment]  # holds a call
+    __repr__ = shown
 
     index: int
     call: ToolCall
@@ -80,7 +82,7 @@ class PendingCall:
     verdict: Verdict = attrs.field(default=Verdict.UNASKED, converter=_verdict)
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, repr=False)
 class RunState:
     """
     A run between two effects.
@@ -115,6 +117,7 @@ class RunState:
     """
 
     __hash__ = None  # type: ignore[assignment]  # holds messages
+    __repr__ = shown
 
     run_id: str
     model: str

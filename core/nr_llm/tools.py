@@ -12,6 +12,7 @@ from typing import Any, Protocol, TypeAlias, overload, runtime_checkable
 import attrs
 
 from nr_llm._json import JSON, copy_json, copy_object
+from nr_llm._shown import shown
 from nr_llm.actors import Actor
 from nr_llm.bounds import bound_text
 from nr_llm.cancellation import Cancellation
@@ -129,7 +130,7 @@ def _positive(_: object, field: attrs.Attribute[Any], value: Any) -> None:
         raise InvalidValueError(f"{value!r} is no number above 0; use None for no bound", path=field.name)
 
 
-@attrs.frozen(kw_only=True, eq=False)
+@attrs.frozen(kw_only=True, eq=False, repr=False)
 class Tool:
     """
     A tool; make one with `tool` from a function or with `Tool.from_schema` from a JSON Schema.
@@ -154,6 +155,8 @@ class Tool:
         examples: Arguments that show its use, for small models.
         strict: Whether providers shall enforce the schema.
     """
+
+    __repr__ = shown
 
     name: str = attrs.field(converter=check_tool_name)
     description: str = attrs.field(converter=_description)

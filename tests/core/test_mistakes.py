@@ -12,6 +12,7 @@ from nr_llm import (
     ConfigurationError,
     InvalidValueError,
     Model,
+    Options,
     PluginHost,
     RunState,
     Runtime,
@@ -100,6 +101,11 @@ class TestSettings:
         settings: dict[str, Any] = {name: 1}
         with pytest.raises(TypeError, match=text):
             Runtime(providers=[ScriptedProvider("x")], model="scripted:").run("hi", **settings)
+
+    def test_options_of_a_provider_stand_under_its_name(self) -> None:
+        """One level is what people write first."""
+        with pytest.raises(InvalidValueError, match=r"'top_k' holds no settings but 3; .*\{'openai': \{'top_k': 3\}\}"):
+            Options(provider_options={"top_k": 3})
 
 
 class TestModels:

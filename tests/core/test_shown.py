@@ -7,8 +7,11 @@ from nr_llm import (
     ChatMessage,
     CompletionResponse,
     FinishReason,
+    Limits,
     Options,
+    PendingCall,
     RunResult,
+    RunState,
     RunStep,
     Runtime,
     StepKind,
@@ -27,6 +30,9 @@ def test_defaults_are_left_out() -> None:
     assert repr(call) == "ToolCall(id='c1', name='look', arguments={'at': 'it'})"
     assert repr(ChatMessage.tool_result("c1", "no", is_error=True)).endswith("tool_call_id='c1', is_error=True)")
     assert repr(Options()) == "Options()"
+    assert repr(Limits(rounds=2)) == "Limits(rounds=2)"
+    assert repr(RunState(run_id="r", model="m")) == "RunState(run_id='r', model='m')"
+    assert repr(PendingCall(index=0, call=call)).endswith("arguments={'at': 'it'}))")
     assert repr(Usage(3)) == "Usage(input_tokens=3)"
     assert repr(RunStep(kind=StepKind.LLM, round=1)) == "RunStep(kind='llm', round=1)"
     assert repr(CompletionResponse(finish_reason=FinishReason.LENGTH, raw={"a": 1})) == (

@@ -8,6 +8,7 @@ from typing import Any, Generic, TypeVar
 import attrs
 
 from nr_llm.codecs.access import Access, ServiceSettings
+from nr_llm.errors import InvalidValueError, similar
 from nr_llm.providers import Codec, Endpoint, TransportOptions
 from nr_llm.secrets import Secret
 
@@ -63,7 +64,14 @@ def with_changes(settings: S, api_key: Secret | str | None, changes: Mapping[str
 
     Raises:
         TypeError: There is no such setting.
+        InvalidValueError: The key is no text.
     """
+    known = attrs.fields_dict(type(settings))
+    for name in changes.keys() - known.keys():
+        hint = "".join(f" Did you mean {close!r}?" for close in similar(name, known)[:1])
+        raise TypeError(f"There is no setting {name!r}.{hint} The settings are: {', '.join(sorted(known))}.")
+    if callable(api_key):
+        raise InvalidValueError("must be a text; a function that lets requests in is passed as auth=", path="api_key")
     if api_key is not None:
         changes = {**changes, "api_key": api_key if isinstance(api_key, Secret) else Secret(api_key)}
     return attrs.evolve(settings, **changes)

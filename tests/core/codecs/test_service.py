@@ -8,6 +8,7 @@ import attrs
 import pytest
 from nr_llm.codecs.access import ServiceSettings, access
 from nr_llm.codecs.service import Service, with_changes
+from nr_llm.errors import InvalidValueError
 from nr_llm.secrets import Secret
 
 
@@ -39,5 +40,16 @@ def test_what_a_program_passes_goes_before_the_settings() -> None:
     assert with_changes(settings, None, {}) == settings
     assert with_changes(settings, "k1", {"read_seconds": 4}) == Settings(read_seconds=4, api_key=Secret("k1"))
     assert with_changes(settings, Secret("k1"), {}).api_key == Secret("k1")
-    with pytest.raises(TypeError):
-        with_changes(settings, None, {"reed_seconds": 4})
+
+
+def test_what_it_cannot_use_is_told() -> None:
+    """A misspelt setting with the right one, a function with where it belongs."""
+    function: Any = lambda: "k"  # noqa: E731
+    with pytest.raises(
+        TypeError, match=r"no setting 'reed_seconds'\. Did you mean 'read_seconds'\? The settings are: api_"
+    ):
+        with_changes(Settings(), None, {"reed_seconds": 4})
+    with pytest.raises(TypeError, match=r"no setting 'zzz'\. The settings"):
+        with_changes(Settings(), None, {"zzz": 4})
+    with pytest.raises(InvalidValueError, match=r"api_key: must be a text; a function .* auth="):
+        with_changes(Settings(), function, {})

@@ -6,7 +6,7 @@ import re
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, urlsplit
 
 import attrs
 
@@ -205,9 +205,9 @@ class Services:
         """Return a table's settings, with the headers that stand elsewhere filled in."""
         values = {key: value for key, value in table.values.items() if key not in BESIDE}
         for key in ("base_url", "proxy"):
-            if _has_password(values.get(key)):
+            if secret := _secret_in(values.get(key)):
                 raise ConfigurationError(
-                    f"{_place(name, [table])}: {key} holds a password, and files are copied and shown.",
+                    f"{_place(name, [table])}: {key} holds a {secret}, and files are copied and shown.",
                     remedy=f"Set {variable(name, key)} to the whole address instead.",
                 )
         if isinstance(values.get("headers"), Mapping):
@@ -267,11 +267,17 @@ class Services:
         return secret
 
 
-def _has_password(address: object) -> bool:
+def _secret_in(address: object) -> str:
+    """Return what secret an address holds, or an empty text."""
+    from nr_llm.codecs.access import CREDENTIAL
+
     try:
-        return isinstance(address, str) and bool(urlsplit(address).password)
+        parts = urlsplit(address if isinstance(address, str) else "")
+        if parts.password:
+            return "password"
+        return "key" if any(CREDENTIAL.search(name.lower()) for name, _ in parse_qsl(parts.query)) else ""
     except ValueError:
-        return False  # whoever uses the address says what is wrong with it
+        return ""  # whoever uses the address says what is wrong with it
 
 
 def _place(name: str, tables: Sequence[Table]) -> str:

@@ -13,6 +13,7 @@ from nr_llm.errors import ProviderError
 from nr_llm.events import Delta
 from nr_llm.memo import Memo, Segment
 from nr_llm.messages import ChatMessage
+from nr_llm.options import between
 from nr_llm.prices import Price
 from nr_llm.requests import CompletionRequest
 from nr_llm.responses import CompletionResponse
@@ -228,6 +229,10 @@ Provider: TypeAlias = HttpProvider | DirectProvider
 """What a plugin contributes through `nr_llm_providers`."""
 
 
+PATIENCE: Any = between(0.001, 86_400)
+"""Seconds that can be waited: some time, and at most a day, since an operating system refuses to wait for ever."""
+
+
 @attrs.frozen(kw_only=True)
 class TransportOptions:
     """
@@ -242,8 +247,8 @@ class TransportOptions:
         auth: Called on each request, to sign it or to add a short-lived token; may be async in async runs.
     """
 
-    connect_seconds: float = 10.0
-    read_seconds: float = 120.0
+    connect_seconds: float = attrs.field(default=10.0, validator=PATIENCE)
+    read_seconds: float = attrs.field(default=120.0, validator=PATIENCE)
     ca_file: str | None = None
     client_certificate: str | None = None
     proxy: str | None = attrs.field(default=None, repr=False)

@@ -176,6 +176,15 @@ class TestKeys:
         assert "tiger" not in str(error)
         assert service(tmp_path, text.replace("me:tiger@gpu:8000", "[oops")).name == "vllm"
 
+    def test_a_key_in_the_query_of_an_address(self, tmp_path: Path):
+        """It is a key all the same; other queries are fine."""
+        text = '[providers.vllm]\nplugin = "form"\nbase_url = "http://gpu:8000/v1?Api-Key=tiger"\n'
+        error = refusal(tmp_path, text)
+
+        assert "base_url holds a key" in str(error)
+        assert "tiger" not in str(error)
+        assert service(tmp_path, text.replace("Api-Key=tiger", "version=2")).name == "vllm"
+
     @pytest.mark.parametrize("name", ["sk-tiger-7", "tiger_seven", "AKIAIOSFODNN7EXAMPLE", ""])
     def test_a_key_in_place_of_a_variable(self, tmp_path: Path, name: str):
         """A key where a variable's name belongs is not shown either."""

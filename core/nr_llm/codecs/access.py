@@ -12,7 +12,7 @@ import attrs
 
 from nr_llm._reach import Target, loopback, shown, target
 from nr_llm.errors import ConfigurationError, MissingCredentialError
-from nr_llm.providers import Endpoint, HttpRequest, TransportOptions
+from nr_llm.providers import PATIENCE, Endpoint, HttpRequest, TransportOptions
 from nr_llm.redaction import Redactor
 from nr_llm.secrets import Secret
 from nr_llm.settings import variable
@@ -44,8 +44,8 @@ class ServiceSettings:
 
     base_url: str | None = None
     headers: Mapping[str, str] = attrs.field(factory=dict, repr=False)
-    connect_seconds: float = 10.0
-    read_seconds: float = 600.0
+    connect_seconds: float = attrs.field(default=10.0, validator=PATIENCE)
+    read_seconds: float = attrs.field(default=600.0, validator=PATIENCE)
     ca_file: Path | None = None
     client_certificate: Path | None = None
     proxy: str | None = attrs.field(default=None, repr=False)
@@ -167,12 +167,11 @@ def _named_after(provider: str, form: Key) -> Key:
 
 
 def _secrets_of(address: str, place: Target) -> Iterator[str]:
-    """Yield what nobody shall read of an address: its password, and what its query calls a credential."""
+    """Yield what nobody shall read of an address: its password or token, and what its query calls a credential."""
     parts = urlsplit(address)
     if place.basic is not None:
         yield place.basic.partition(" ")[2]
-    if parts.password:
-        yield unquote(parts.password)
+    yield unquote(parts.password or parts.username or "")  # a user alone is most often a token
     yield from (value for name, value in parse_qsl(parts.query) if CREDENTIAL.search(name.lower()))
 
 

@@ -13,7 +13,7 @@ from nr_llm.conversation import check_pairs
 from nr_llm.errors import ConfigurationError, InvalidValueError, MissingCredentialError
 from nr_llm.messages import ChatMessage, ToolCall
 from nr_llm.options import Options, ProviderOptions, whole
-from nr_llm.providers import HttpRequest
+from nr_llm.providers import HttpRequest, TransportOptions
 from nr_llm.secrets import Secret
 
 URL = "https://api.example.com/v1/chat"
@@ -132,6 +132,23 @@ def test_nobody_reads_the_secrets_of_an_address(secret: str) -> None:
 
     assert secret not in way.redact(f"bad {secret} here")
     assert secret not in repr(way) + repr(way.transport) + repr(way.place)
+
+
+def test_a_user_alone_is_a_token() -> None:
+    """Nobody reads it either; a user beside a password is no secret."""
+    token = "tok-0123456789"
+
+    assert token not in made(address=f"https://{token}@h/v1", form=None).redact(f"bad {token}")
+    assert token in made(address=f"https://{token}:pass@h/v1", form=None).redact(f"bad {token}")
+
+
+@pytest.mark.parametrize("seconds", [0, -5, float("nan"), float("inf"), 1e300, "5", None, True])
+@pytest.mark.parametrize("limit", ["connect_seconds", "read_seconds"])
+@pytest.mark.parametrize("kind", [ServiceSettings, TransportOptions])
+def test_a_time_that_cannot_be_waited_is_refused(kind: type[Any], limit: str, seconds: Any) -> None:
+    """At once, not by an operating system in the middle of a run."""
+    with pytest.raises(InvalidValueError, match=f"{limit}: .* is not between"):
+        kind(**{limit: seconds})
 
 
 @pytest.mark.parametrize(

@@ -39,6 +39,7 @@ CODES = {
     "MissingToolCallError": 4,
     "StoreError": 1,
     "RunExistsError": 1,
+    "RunNotFoundError": 1,
     "RunClaimedError": 1,
     "SuspensionError": 1,
     "ToolError": 5,

@@ -145,6 +145,7 @@ class AsyncPerformer:
                     self._drains.add(drain := asyncio.create_task(reply.adrain()))
                     drain.add_done_callback(self._drains.discard)
                     break
+                self.desk.go_on()  # pieces may come for ever and add nothing
             yield decoder.finish()
 
     async def invoke(

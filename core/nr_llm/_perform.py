@@ -112,6 +112,7 @@ class Performer:
                     closing_reply.pop_all()
                     self.desk.threads.start(reply.drain)
                     break
+                self.desk.go_on()  # pieces may come for ever and add nothing
             yield decoder.finish()
 
     def invoke(self, calls: Sequence[PendingCall]) -> Iterator[Event | Answer[tuple[CallOutcome, ...]]]:

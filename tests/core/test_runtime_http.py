@@ -9,7 +9,17 @@ from typing import Any
 import attrs
 import httpx
 import pytest
-from nr_llm import ChatMessage, CompletionRequest, CompletionResponse, Runtime, ServiceError, TextDelta, ToolCall, tool
+from nr_llm import (
+    Cancellation,
+    ChatMessage,
+    CompletionRequest,
+    CompletionResponse,
+    Runtime,
+    ServiceError,
+    TextDelta,
+    ToolCall,
+    tool,
+)
 from nr_llm._json import decode, encode_bytes
 from nr_llm.effects import Completer
 from nr_llm.memo import Memo, Segment, encode_messages
@@ -189,6 +199,37 @@ def test_nothing_is_waited_for_after_the_end(colour: Any, pieces: int) -> None:
 
     assert "all done" == stream.outcome.content
     assert sent == [*range(min(pieces, 16)), -1]
+
+
+@pytest.mark.parametrize("colour", COLOURS)
+def test_a_run_is_cancelled_while_pieces_add_nothing(colour: Any) -> None:
+    """Such as the comments with which a busy service keeps a connection open."""
+    cancel, sent = Cancellation(), list[int]()
+
+    class Busy(httpx.SyncByteStream, httpx.AsyncByteStream):
+        def __iter__(self) -> Iterator[bytes]:
+            yield b"!echo"
+            for n in range(40):
+                sent.append(n)
+                if n == 2:
+                    cancel.cancel("by the test")
+                yield b" "
+
+        async def __aiter__(self) -> Any:
+            for piece in self:
+                yield piece
+
+    transport = httpx.MockTransport(lambda request: httpx.Response(200, stream=Busy()))
+    own = Runtime(
+        providers=[LineProvider()],
+        model="lines:m",
+        http=httpx.Client(transport=transport),
+        async_http=httpx.AsyncClient(transport=transport),
+    )
+    stream = colour.stream(own, cancel=cancel)
+
+    assert "cancelled" == stream.outcome.reason
+    assert [0, 1, 2] == sent
 
 
 def test_transports_are_kept_and_closed() -> None:

@@ -80,7 +80,7 @@ class AsyncPerformer:
 
     async def complete(self, request: CompletionRequest) -> AsyncGenerator[Event | Answer[CompletionResponse], None]:
         """Ask the model once, yielding deltas when the answer is streamed."""
-        self.desk.go_on()
+        self.desk.may_ask()
         began = time.monotonic()
         delivery = Delivery(request)
         reply: CompletionResponse | None = None
@@ -98,7 +98,9 @@ class AsyncPerformer:
                 raise MalformedReplyError("the answer ended without a reply", provider=self.desk.provider_name)
         except Exception as error:
             delivery.blame(error)
+            self.desk.paid(getattr(error, "usage", None))
             raise
+        self.desk.paid(reply.total_usage)
         if request.stream or request.stages:
             for delta in self.desk.shown(delivery.rest(reply)):
                 yield delta

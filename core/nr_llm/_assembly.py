@@ -6,7 +6,7 @@ import logging
 import time
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, TypedDict, Unpack
+from typing import Any, Unpack
 
 import attrs
 
@@ -22,6 +22,8 @@ from nr_llm._models import Chosen, chosen
 from nr_llm._observers import ObserverFactory, Observers, RunInfo
 from nr_llm._pricing import priced
 from nr_llm._provenance import Provenance
+from nr_llm._purse import Purses
+from nr_llm._run_settings import ResumeSettings, RunSettings
 from nr_llm._slots import Slots
 from nr_llm._threads import DaemonThreads
 from nr_llm.actors import Actor
@@ -32,7 +34,7 @@ from nr_llm.conversation import Prompt, as_messages
 from nr_llm.effects import Completer, Flow
 from nr_llm.errors import ConfigurationError, UnknownNameError
 from nr_llm.limits import Limits
-from nr_llm.messages import Attachment, ToolCall
+from nr_llm.messages import ToolCall
 from nr_llm.options import Options
 from nr_llm.outputs import output_of
 from nr_llm.plugins import RegisteredTool
@@ -49,60 +51,6 @@ from nr_llm.stores import RunStore
 from nr_llm.toolbox import Toolbox, offer
 from nr_llm.tools import Tool
 from nr_llm.window import Window
-
-
-class ResumeSettings(TypedDict, total=False):
-    """
-    What a resumed run may be given.
-
-    Keys:
-        tools: Names, ``@group``, ``plugin:tool``, `Tool` objects, typed functions, or one of them; None for the
-            default set of enabled reads, ``[]`` for none.
-        actor: On whose behalf the run acts.
-        deps: What tools find as ``context.deps``.
-        cancel: Thrown to stop the run.
-        output: The form of the answer: an attrs class, a dataclass, a TypedDict, any other type that a tool's
-            parameter may have, or a JSON Schema of an object; `RunResult.output` is the answer as that value.  A
-            resumed run keeps its form; pass the class again to get its value rather than a dict.
-    """
-
-    tools: ToolChoice | Iterable[ToolChoice] | None
-    actor: Actor | None
-    deps: Any
-    cancel: Cancellation | None
-    output: Any
-
-
-class RunSettings(ResumeSettings, total=False):
-    """
-    What a new run may be given, beside what `ResumeSettings` lists.
-
-    Keys:
-        model: ``provider:model``, or an alias of the configuration, whose limits and defaults then stand behind
-            those given here.
-        system: An instruction to put in front of the conversation.
-        attachments: Images and documents for the last user message.
-        options: Settings of model calls.
-        limits: Bounds of the run.
-        run_id: A name for the run; made up unless given.
-        privacy: How much of the run is kept; where the Runtime or a configuration names a level too, the strictest
-            counts.
-        continues: The run whose conversation this one goes on with, for the record.
-        dry_run: Record what the first request would hold, and ask nobody.
-        configuration: Name of a configuration: what the run begins with where nothing else is given here, and what
-            bounds its limits and tools.
-    """
-
-    model: str | None
-    system: str | None
-    attachments: Iterable[Attachment]
-    options: Options | None
-    limits: Limits | None
-    run_id: str | None
-    privacy: PrivacyLevel | str | None
-    continues: str | None
-    dry_run: bool
-    configuration: str | None
 
 
 @attrs.frozen(eq=False)
@@ -132,6 +80,7 @@ class Assembly:
     completer: Completer
     redactor: Redactor
     configuration_name: str | None = None
+    purses: Purses = attrs.field(factory=Purses)
     threads: DaemonThreads = attrs.field(factory=DaemonThreads)
     slots: Slots = attrs.field(factory=Slots)
     log: logging.Logger = attrs.field(factory=lambda: logging.getLogger("nr_llm"))
@@ -199,7 +148,8 @@ class Assembly:
             output=None if answering is None else answering.output.schema,
             configuration=None if configuration is None else configuration.name,
         )
-        desk = self._desk(state, toolbox, provider=provider, actor=actor, **_extras(settings))
+        begins = not settings.get("dry_run")
+        desk = self._desk(state, toolbox, provider=provider, actor=actor, begins=begins, **_extras(settings))
         level = settings.get("privacy")
         self._keep(
             desk,
@@ -252,7 +202,7 @@ class Assembly:
         provider, known, messages = named.provider, named.known, as_messages(prompt)
         named.check(messages)
         toolbox = self.toolbox(tools, self.actor, known.max_tools)
-        state = RunState(run_id=uuid.uuid4().hex, model=known.name)
+        state = RunState(run_id=uuid.uuid4().hex, model=known.name, price=priced(known, provider, Limits()))
         request = CompletionRequest(
             model=known.name,
             messages=messages,
@@ -260,7 +210,7 @@ class Assembly:
             options=named.options(options or self.options),
             run_id=state.run_id,
         )
-        return self.completer(request), self._desk(state, toolbox, provider=provider, watched=False)
+        return self.completer(request), self._desk(state, toolbox, provider=provider, actor=self.actor, watched=False)
 
     def single_call(
         self, tool: ToolChoice, arguments: Mapping[str, Any] | None, *, actor: Actor | None, deps: Any
@@ -322,6 +272,7 @@ class Assembly:
         deps: Any = None,
         cancel: Cancellation | None = None,
         watched: bool = True,
+        begins: bool = False,
     ) -> Desk:
         info = RunInfo(run_id=state.run_id, model=state.model, actor=actor)
         return Desk(
@@ -329,6 +280,7 @@ class Assembly:
             provider=provider,
             toolbox=toolbox,
             limits=state.limits,
+            purse=None if provider is None else self.purses.purse(actor, state, begins=begins),
             threads=self.threads,
             slots=self.slots,
             observers=Observers(self.live if watched else (), info, self.log),

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import attrs
 
+from nr_llm.errors import BudgetExceededError
 from nr_llm.messages import ChatMessage, Role
 from nr_llm.requests import CompletionRequest
 from nr_llm.responses import CompletionResponse
@@ -59,6 +60,13 @@ def counted(state: RunState, request: CompletionRequest, reply: CompletionRespon
         tokens = estimated((*request.messages, reply.to_message()), request.tools)
         state = attrs.evolve(state, estimated_tokens=state.estimated_tokens + tokens)
     return state
+
+
+def broken_off(state: RunState, error: BudgetExceededError) -> RunState:
+    """Return `state` after a call that was not made, or broken off as time ran out, at a cost nobody knows."""
+    if error.reason != TerminationReason.TIME_EXHAUSTED:
+        return state
+    return attrs.evolve(state, seconds=max(state.seconds, float(error.spent)), unpriced=True)
 
 
 def last_text(state: RunState) -> str:

@@ -13,6 +13,7 @@ import attrs
 from nr_llm._keeping import Keeper
 from nr_llm._logs import MaskedLogger
 from nr_llm._observers import Observers
+from nr_llm._purse import Purse
 from nr_llm._seam import Admitted
 from nr_llm._settle import settle
 from nr_llm._slots import Slots
@@ -27,7 +28,7 @@ from nr_llm.limits import Limits
 from nr_llm.providers import Provider
 from nr_llm.redaction import Redactor
 from nr_llm.requests import CompletionRequest, TextStage
-from nr_llm.responses import CompletionResponse
+from nr_llm.responses import CompletionResponse, Usage
 from nr_llm.runs import ToolInvocation
 from nr_llm.state import PendingCall, RunState, TerminationReason
 from nr_llm.toolbox import Toolbox
@@ -54,6 +55,7 @@ class Desk:
         last: The last recorded state.
         finished: Outcomes of the batch under way, by index in the turn.
         started: Indices of its calls that began.
+        purse: What the run's actor may still spend, or None where nothing bounds them.
         abandoned: Calls that timed out and may still run.
         invocations: The calls of the run so far, artifacts and all.
     """
@@ -75,6 +77,7 @@ class Desk:
     secret_of: Callable[[str], str] | None = None
     finished: dict[int, CallOutcome] = attrs.field(factory=dict)
     started: set[int] = attrs.field(factory=set)
+    purse: Purse | None = None
     abandoned: int = 0
     invocations: list[ToolInvocation] = attrs.field(factory=list)
     _left: bool = attrs.field(default=False, init=False)
@@ -93,6 +96,23 @@ class Desk:
         """
         if self.cancelled.cancelled:
             raise RunCancelledError(self.cancelled.reason)
+
+    def may_ask(self) -> None:
+        """
+        Return if the model may be asked.
+
+        Raises:
+            RunCancelledError: The run was cancelled.
+            BudgetExceededError: The actor has no budget left.
+        """
+        self.go_on()
+        if self.purse is not None:
+            self.purse.check()
+
+    def paid(self, usage: Usage | None) -> None:
+        """Take in what a model call used, however it ended."""
+        if self.purse is not None and usage is not None:
+            self.purse.note(usage)
 
     def note(self, state: RunState) -> None:
         """Take in a checkpoint; it holds all that has finished, and the next turn counts its calls from 0 again."""

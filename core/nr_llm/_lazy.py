@@ -26,3 +26,8 @@ def lazy(
         return value
 
     return find, lambda: sorted(homes)
+
+
+def homes(names: Mapping[str, str]) -> dict[str, str]:
+    """Return where each name lives, from the names of each module, apart by spaces."""
+    return {name: module for module, listed in names.items() for name in listed.split()}

@@ -32,10 +32,11 @@ from collections.abc import Sequence
 import attrs
 
 from nr_llm._answering import Answering
-from nr_llm._budget import closing, counted, exhausted, last_text, overdrawn
+from nr_llm._budget import broken_off, closing, counted, exhausted, last_text, overdrawn
 from nr_llm._turns import answered, batches, call_ids, held, past_invocations, screened, with_reply
 from nr_llm.bounds import bound_result
 from nr_llm.effects import CallOutcome, Completer, Flow, Invoke, Record, ask, complete
+from nr_llm.errors import BudgetExceededError
 from nr_llm.messages import ChatMessage
 from nr_llm.options import Options
 from nr_llm.prices import Price
@@ -160,7 +161,10 @@ def _next_reply(state: RunState, plan: Plan, taken: set[str]) -> Flow[RunState]:
     yield from ask(
         Record(RunStep(kind=StepKind.REQUEST, round=number, messages_sent=messages, tool_specs=names), state)
     )
-    reply = yield from plan.completer(request)
+    try:
+        reply = yield from plan.completer(request)
+    except BudgetExceededError as error:  # found by the world, which knows clocks and ledgers
+        return (yield from _ended(broken_off(state, error), TerminationReason(error.reason)))
     state = with_reply(state, reply, taken=taken, tools_offered=bool(tools), last=last)
     unfit = None
     if plan.answering is not None:

@@ -63,7 +63,7 @@ class Performer:
 
     def complete(self, request: CompletionRequest) -> Iterator[Event | Answer[CompletionResponse]]:
         """Ask the model once, yielding deltas when the answer is streamed."""
-        self.desk.go_on()
+        self.desk.may_ask()
         began = time.monotonic()
         delivery = Delivery(request)
         try:
@@ -79,7 +79,9 @@ class Performer:
                     raise MalformedReplyError("the answer ended without a reply", provider=self.desk.provider_name)
         except Exception as error:
             delivery.blame(error)
+            self.desk.paid(getattr(error, "usage", None))
             raise
+        self.desk.paid(reply.total_usage)
         if request.stream or request.stages:
             yield from self.desk.shown(delivery.rest(reply))
         yield Answer(attrs.evolve(delivery.filtered(reply), elapsed=time.monotonic() - began))

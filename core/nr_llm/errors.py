@@ -25,6 +25,7 @@ Every error nr-llm raises, drawn by who has to act.
     │   └── MalformedReplyError
     │       ├── InvalidOutputError              the answer lacks the form that was asked for
     │       └── MissingToolCallError            a call was required, none came
+    ├── BudgetExceededError                     whoever grants budgets: one is used up
     ├── StoreError                              the run's store: the run stops
     │   ├── RunNotFoundError                    … nobody has the run, or it is not theirs
     │   ├── RunExistsError                      … a new run has the name of another
@@ -43,6 +44,10 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from datetime import datetime
+    from decimal import Decimal
+
+    from nr_llm.responses import Usage
     from nr_llm.state import RunState
 
 BODY_EXCERPT = 500
@@ -175,7 +180,12 @@ class ProviderError(NrLlmError):
         retry_after: Seconds the service asked to wait, or None.
         body: Up to 500 characters of the service's reply, secrets masked.
         attempts: How many times the call was tried.
+        usage: Tokens the call used all the same, where the service told.
+        elapsed: Seconds the call took, as the performer measured it.
     """
+
+    usage: Usage | None = None
+    elapsed: float = 0.0
 
     def __init__(
         self,
@@ -280,6 +290,42 @@ class InvalidOutputError(MalformedReplyError):
 
 class MissingToolCallError(MalformedReplyError):
     """The request required a tool call and the reply has none; such an answer is never passed on as one."""
+
+
+class BudgetExceededError(NrLlmError):
+    """
+    A budget is used up: a run was not begun, or its model not asked, which ends the run with `reason`.
+
+    Attributes:
+        reason: The `TerminationReason` of a run that it ends.
+        actor_id: Whose budget it is, or None for one of the run itself.
+        window: For which time it holds, such as ``day``, or None for the run.
+        measure: What it bounds: ``tokens``, ``cost``, ``runs`` or ``seconds``.
+        limit: How much may be spent.
+        spent: How much was.
+        frees_at: When it is free again, in UTC, or None if it never is.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        measure: str,
+        limit: float | Decimal,
+        spent: float | Decimal,
+        reason: str = "actor_budget_exhausted",
+        actor_id: str | None = None,
+        window: str | None = None,
+        frees_at: datetime | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.measure = measure
+        self.limit = limit
+        self.spent = spent
+        self.reason = reason
+        self.actor_id = actor_id
+        self.window = window
+        self.frees_at = frees_at
 
 
 class StoreError(NrLlmError):

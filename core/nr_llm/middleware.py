@@ -10,7 +10,7 @@ import attrs
 from nr_llm.effects import Completer, Flow, Wait, ask, complete
 from nr_llm.errors import ProviderError
 from nr_llm.requests import CompletionRequest
-from nr_llm.responses import CompletionResponse
+from nr_llm.responses import CompletionResponse, Usage
 
 Middleware: TypeAlias = Callable[[Completer], Completer]
 """Wraps a completer; keeps nothing between calls, since many runs share it."""
@@ -42,19 +42,22 @@ class Retry:
         """Return `inner` with retries."""
 
         def completer(request: CompletionRequest) -> Flow[CompletionResponse]:
-            attempt, waited = 1, 0.0
+            attempt, waited, lost = 1, 0.0, Usage()
             while True:
                 try:
                     reply = yield from inner(request)
                 except ProviderError as error:
-                    error.attempts = attempt
+                    error.attempts, lost = attempt, lost + (error.usage or Usage())
+                    waited += error.elapsed
                     pause = self._pause(error, attempt)
                     if pause is None:
+                        error.usage = lost
                         raise
                 else:
                     if attempt == 1:
                         return reply
-                    return attrs.evolve(reply, attempts=attempt, elapsed=reply.elapsed + waited)
+                    spent = reply.spent if lost == Usage() else lost + reply.total_usage
+                    return attrs.evolve(reply, attempts=attempt, elapsed=reply.elapsed + waited, spent=spent)
                 yield from ask(Wait(pause, jitter=pause / 4))
                 attempt += 1
                 waited += pause

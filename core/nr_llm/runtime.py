@@ -8,7 +8,7 @@ from contextlib import aclosing, closing
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
-from nr_llm._assembly import Assembly, ResumeSettings, RunSettings, Setting
+from nr_llm._assembly import Assembly, Setting
 from nr_llm._checks import Verdicts, check_host, providers_of, tools_of
 from nr_llm._choice import Source, ToolChoice
 from nr_llm._desk import Desk
@@ -18,8 +18,11 @@ from nr_llm._keeping import OnFailure
 from nr_llm._listing import asking
 from nr_llm._observers import ObserverFactory
 from nr_llm._perform import Performer
+from nr_llm._purse import Purses
+from nr_llm._run_settings import ResumeSettings, RunSettings
 from nr_llm._transports import Transports
 from nr_llm.actors import Actor
+from nr_llm.budgets import Budgets, Spending
 from nr_llm.configurations import Configuration
 from nr_llm.conversation import Prompt
 from nr_llm.limits import Limits
@@ -61,6 +64,8 @@ class Runtime:
         configuration: Name of the configuration of runs that name none; else the configuration file's
             `default_configuration`.
         actor: On whose behalf runs act that name nobody.
+        budgets: What each actor may spend in an hour, a day, a month, by `Actor.id` or as a function of the actor.
+        spending: Knows what they spent; else the store where it does, else the memory of this process.
         live: Factories of observers, who see each step whole and first.
         store: Keeps the runs.
         privacy: How much of each run is kept at most; ``metadata`` where nobody names a level.
@@ -84,6 +89,8 @@ class Runtime:
         limits: Limits | None = None,
         configuration: str | None = None,
         actor: Actor | None = None,
+        budgets: Budgets | None = None,
+        spending: Spending | None = None,
         live: Sequence[ObserverFactory] = (),
         store: RunStore | None = None,
         privacy: PrivacyLevel | str | None = None,
@@ -103,6 +110,7 @@ class Runtime:
             options=options or Options(),
             limits=limits or Limits(),
             configuration_name=configuration,
+            purses=Purses.of(budgets, spending, store),
             actor=actor,
             live=tuple(live),
             store=store,

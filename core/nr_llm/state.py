@@ -34,6 +34,7 @@ class TerminationReason(StrEnum):
     TIME_EXHAUSTED = "time_exhausted"
     BYTES_EXHAUSTED = "bytes_exhausted"
     CALLS_EXHAUSTED = "calls_exhausted"
+    ACTOR_BUDGET_EXHAUSTED = "actor_budget_exhausted"
     CONTEXT_OVERFLOW = "context_overflow"
     DRY_RUN = "dry_run"
     CANCELLED = "cancelled"

@@ -59,7 +59,7 @@ class TestReasons:
         """A program can tell a budget that ran out from every other end."""
         names = {reason.name for reason in TerminationReason if reason.budget}
 
-        kinds = ("TOKENS", "COST", "TIME", "BYTES", "CALLS")
+        kinds = ("TOKENS", "COST", "TIME", "BYTES", "CALLS", "ACTOR_BUDGET")
         assert names == {f"{kind}_EXHAUSTED" for kind in kinds}
 
 

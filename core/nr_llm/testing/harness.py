@@ -7,10 +7,10 @@ from itertools import count
 from types import TracebackType
 from typing import Any, Self, Unpack
 
-from nr_llm._assembly import ResumeSettings, RunSettings
 from nr_llm._checks import Verdicts
 from nr_llm._choice import Source
 from nr_llm._observers import ObserverFactory
+from nr_llm._run_settings import ResumeSettings, RunSettings
 from nr_llm.conversation import Prompt
 from nr_llm.requests import CompletionRequest
 from nr_llm.runs import Outcome, Suspended

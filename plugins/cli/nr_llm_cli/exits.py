@@ -7,6 +7,7 @@ from typing import Final
 
 from nr_llm.errors import (
     AuthenticationError,
+    BudgetExceededError,
     ConfigurationError,
     ContextLengthError,
     InvalidSchemaError,
@@ -49,6 +50,7 @@ ERRORS: Final[dict[type[BaseException], Exit]] = {
     ProviderError: Exit.PROVIDER,
     AuthenticationError: Exit.CONFIGURATION,
     ContextLengthError: Exit.BOUND,
+    BudgetExceededError: Exit.BOUND,
     ToolError: Exit.TOOL,
     RunCancelledError: Exit.INTERRUPTED,
     KeyboardInterrupt: Exit.INTERRUPTED,
@@ -65,6 +67,7 @@ REASONS: Final[dict[str, Exit]] = {
     "time_exhausted": Exit.BOUND,
     "bytes_exhausted": Exit.BOUND,
     "calls_exhausted": Exit.BOUND,
+    "actor_budget_exhausted": Exit.BOUND,
     "context_overflow": Exit.BOUND,
     "content_filter": Exit.PROVIDER,
     "cancelled": Exit.INTERRUPTED,

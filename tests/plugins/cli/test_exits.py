@@ -37,6 +37,7 @@ CODES = {
     "MalformedReplyError": 4,
     "InvalidOutputError": 4,
     "MissingToolCallError": 4,
+    "BudgetExceededError": 6,
     "StoreError": 1,
     "RunExistsError": 1,
     "RunNotFoundError": 1,

@@ -92,6 +92,7 @@ if TYPE_CHECKING:
         Written,
     )
     from nr_llm.redaction import Redactor
+    from nr_llm.replays import Difference, Replay, replay
     from nr_llm.requests import CompletionRequest
     from nr_llm.responses import CompletionResponse, FinishReason, Usage
     from nr_llm.results import ToolResult
@@ -148,6 +149,7 @@ _HOMES = _lazy.homes(
         "providers": "Endpoint Model ModelLister ModelPage Provider",
         "records": "Checkpoint RunChange RunHead RunStatus RunTotals StoredRun StoredStep TranscriptEntry Written",
         "redaction": "Redactor",
+        "replay": "Difference Replay replay",
         "requests": "CompletionRequest",
         "responses": "CompletionResponse FinishReason Usage",
         "results": "ToolResult",
@@ -193,6 +195,7 @@ __all__ = [
     "ContentFilterError",
     "ContextLengthError",
     "Delta",
+    "Difference",
     "Effect",
     "Endpoint",
     "Event",
@@ -246,6 +249,7 @@ __all__ = [
     "Redactor",
     "RegisteredProvider",
     "RegisteredTool",
+    "Replay",
     "ResumeSettings",
     "Retry",
     "Role",
@@ -318,6 +322,7 @@ __all__ = [
     "load_settings",
     "output_of",
     "read_config",
+    "replay",
     "setting",
     "settle",
     "strictest",

@@ -5,12 +5,14 @@ from __future__ import annotations
 import logging
 import time
 import uuid
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any, Unpack
 
 import attrs
 
 from nr_llm._answering import Answering
+from nr_llm._begun import setting_of
 from nr_llm._checks import Verdicts, check_settings, resumable, said, secrets_of
 from nr_llm._choice import Source, ToolChoice, choose, listed
 from nr_llm._configured import bounded_again, configured, configured_again, granted, instructed
@@ -150,10 +152,12 @@ class Assembly:
         )
         begins = not settings.get("dry_run")
         desk = self._desk(state, toolbox, provider=provider, actor=actor, begins=begins, **_extras(settings))
+        plan = self._plan(state, known, toolbox, answering, streamed=streamed)
         level = settings.get("privacy")
         self._keep(
             desk,
             state,
+            setting=partial(setting_of, state, plan, context=known.context, max_output=known.max_output),
             privacy=strictest(
                 self.privacy,
                 None if level is None else PrivacyLevel.of(level),
@@ -162,7 +166,6 @@ class Assembly:
             continues=settings.get("continues"),
         )
         flow = dry_run if settings.get("dry_run") else tool_loop
-        plan = self._plan(state, known, toolbox, answering, streamed=streamed)
         return Setting(flow(state, plan, desk.invocations), desk)
 
     def again(self, suspended: Suspended | RunState, verdicts: Verdicts, **settings: Unpack[ResumeSettings]) -> Setting:
@@ -184,9 +187,9 @@ class Assembly:
             remedy = "Pass tools=[...] when you resume, as you did when the run began."
             raise UnknownNameError("tool", error.name, known=self.tools(), remedy=remedy) from error
         desk = self._desk(state, toolbox, provider=provider, actor=actor, **_extras(settings))
-        self._keep(desk, state, privacy=strictest(self.privacy))
         answering = _answering(settings.get("output") or state.output, known, toolbox)
         plan = self._plan(state, known, toolbox, answering, streamed=False)
+        self._keep(desk, state, privacy=strictest(self.privacy))
         return Setting(tool_loop(state, plan, desk.invocations), desk)
 
     def single_completion(
@@ -293,11 +296,18 @@ class Assembly:
             secret_of=self._secret,
         )
 
-    def _keep(self, desk: Desk, state: RunState, *, privacy: PrivacyLevel, continues: str | None = None) -> None:
+    def _keep(
+        self,
+        desk: Desk,
+        state: RunState,
+        *,
+        privacy: PrivacyLevel,
+        setting: Callable[[], dict[str, JSON]] | None = None,
+        continues: str | None = None,
+    ) -> None:
         """Have a run kept, if there is a store."""
         if self.store is None:
             return
-        begun = attrs.evolve(state, messages=())
         head = RunHead(
             run_id=state.run_id,
             model=state.model,
@@ -307,7 +317,7 @@ class Assembly:
             began=time.time(),
             continues=continues,
             provenance=self._provenance(desk.toolbox, desk.provider_name),
-            setting=begun.to_json() if privacy is PrivacyLevel.FULL else None,
+            setting=setting() if setting is not None and privacy is PrivacyLevel.FULL else None,
         )
         toolbox = desk.toolbox
         desk.keeper = Keeper(

@@ -156,6 +156,7 @@ def _next_reply(state: RunState, plan: Plan, taken: set[str]) -> Flow[RunState]:
         options=options,
         stream=plan.stream,
         run_id=state.run_id,
+        demanding=plan.answering is None or not plan.answering.forces(options),
     )
     names = tuple(tool.name for tool in tools)
     yield from ask(
@@ -272,10 +273,14 @@ def _llm_step(number: int, reply: CompletionResponse, price: Price | None) -> Ru
         duration_ms=reply.elapsed * 1000,
         content=reply.content or reply.refusal or "",
         reasoning=reply.reasoning,
-        finish_reason=reply.finish_detail or str(reply.finish_reason),
+        finish_reason=str(reply.finish_reason),
+        finish_detail=reply.finish_detail,
         input_tokens=usage.input_tokens,
         output_tokens=usage.output_tokens,
         total_tokens=usage.total_tokens,
+        cached_tokens=usage.cached_tokens,
+        cache_write_tokens=usage.cache_write_tokens,
+        reasoning_tokens=usage.reasoning_tokens,
         cost=usage.cost(price),
         attempts=reply.attempts if reply.attempts > 1 else None,
         requested_tool_calls=reply.tool_calls,

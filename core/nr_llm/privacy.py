@@ -100,9 +100,13 @@ METADATA_FIELDS: Final = frozenset(
     {
         "tool_specs",
         "finish_reason",
+        "finish_detail",
         "input_tokens",
         "output_tokens",
         "total_tokens",
+        "cached_tokens",
+        "cache_write_tokens",
+        "reasoning_tokens",
         "cost",
         "attempts",
         "tool_name",

@@ -63,7 +63,7 @@ class RunHead:
         began: When, in seconds since 1970.
         continues: The run whose conversation it goes on with, or None.
         provenance: Which packages offered the model and the tools, in which version, with a digest of each schema.
-        setting: The state it began with, at level `full` alone: what a replay starts from.
+        setting: The state, the tools and the window it began with, at level `full` alone: what a replay starts from.
     """
 
     __hash__ = None  # type: ignore[assignment]  # holds JSON

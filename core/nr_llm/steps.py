@@ -50,9 +50,13 @@ class RunStep:
         content: What the model wrote.
         reasoning: What it thought.
         finish_reason: Why it stopped.
+        finish_detail: The service's own word for it, where it has one.
         input_tokens: Tokens read, if reported.
         output_tokens: Tokens written, if reported.
         total_tokens: Both together, if reported.
+        cached_tokens: The part of the input that came from the service's cache, if reported.
+        cache_write_tokens: The part of it that was written there, if reported.
+        reasoning_tokens: The part of the output that was reasoning, if reported.
         cost: What they cost, if known.
         attempts: Model calls it took.
         requested_tool_calls: Calls it asked for, or a person has to approve.
@@ -78,9 +82,13 @@ class RunStep:
     content: str | None = None
     reasoning: str | None = None
     finish_reason: str | None = None
+    finish_detail: str | None = None
     input_tokens: int | None = None
     output_tokens: int | None = None
     total_tokens: int | None = None
+    cached_tokens: int | None = None
+    cache_write_tokens: int | None = None
+    reasoning_tokens: int | None = None
     cost: Decimal | None = None
     attempts: int | None = None
     requested_tool_calls: tuple[ToolCall, ...] | None = None
@@ -115,7 +123,8 @@ def plain(value: Any) -> Any:
     if isinstance(value, ChatMessage):
         return value.to_wire()
     if isinstance(value, ToolCall):
-        return {"id": value.id, "name": value.name, "arguments": copy_object(value.arguments)}
+        call = {"id": value.id, "name": value.name, "arguments": copy_object(value.arguments)}
+        return call if value.malformed is None else {**call, "malformed": value.malformed}
     if isinstance(value, ToolArtifact):
         return value.to_dict()
     return str(value) if isinstance(value, (StepKind, Decimal)) else value

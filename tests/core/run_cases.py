@@ -22,7 +22,6 @@ from nr_llm import (
     MemoryStore,
     PrivacyLevel,
     Role,
-    RunCancelledError,
     RunChange,
     RunClaimedError,
     RunExistsError,
@@ -626,6 +625,3 @@ class RunCases:
         assert ran(store, "run-2").head.continues == "run-1"
         with pytest.raises(Exception, match=r"kept at privacy level 'metadata'.*is not there.*--privacy full"):
             RunHistory(store, HOST).conversation("run-2")
-
-
-__all__ = ["RunCancelledError", "RunCases", "face"]

@@ -169,7 +169,7 @@ def reply_line(step: RunStep) -> str:
     calls = len(step.requested_tool_calls or ())
     parts = [render.duration(step.duration_ms), render.tokens(usage)]
     parts += [f"{step.attempts} attempts"] if step.attempts else []
-    parts += [f"asks for {render.count(calls, 'call')}"] if calls else [one_line(f"ends: {step.finish_reason}", 60)]
+    parts += [f"asks for {render.count(calls, 'call')}"] if calls else [one_line(f"ends: {step.finish_detail or step.finish_reason}", 60)]
     return f"round {step.round}: {', '.join(filter(None, parts))}"
 
 

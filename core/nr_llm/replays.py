@@ -1,0 +1,246 @@
+"""
+Runs a stored run once more without asking or calling anybody, and says where it comes out otherwise.
+
+A run is a computation over answers, so the record of one that was kept in full holds all that is needed: the setting
+it began with, what the model said, what the tools gave.  The replay drives the same loop with these answers and
+compares each step with the stored one.  A difference means that this version decides otherwise than the one that ran.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import attrs
+
+from nr_llm._begun import begun
+from nr_llm._drive import Ended, advance
+from nr_llm._json import JSON, decode, encode
+from nr_llm._loop import Plan, tool_loop
+from nr_llm._settle import settle
+from nr_llm.artifacts import ToolArtifact
+from nr_llm.effects import CallOutcome, Complete, Effect, Invoke, Record
+from nr_llm.errors import ConfigurationError, RunNotFoundError
+from nr_llm.history import RunHistory
+from nr_llm.messages import ChatMessage, ToolCall
+from nr_llm.privacy import PrivacyLevel, StepFilter, StepRecord
+from nr_llm.records import RunStatus, StoredRun, StoredStep
+from nr_llm.redaction import Redactor
+from nr_llm.responses import CompletionResponse, FinishReason, Usage
+from nr_llm.results import ToolResult
+from nr_llm.runs import Outcome, RunResult, decide
+from nr_llm.state import PendingCall, RunState, TerminationReason, Verdict
+from nr_llm.steps import StepKind
+
+
+@attrs.frozen(kw_only=True)
+class Difference:
+    """
+    Where a replay came out otherwise.
+
+    Attributes:
+        sequence: The number of the step; for what is missing or new at the end, the next one.
+        fields: Names of what differs; ``step`` where one of the two has no such step.
+        stored: The stored step, or None.
+        replayed: The step of the replay, or None.
+    """
+
+    sequence: int
+    fields: tuple[str, ...]
+    stored: Mapping[str, JSON] | None = attrs.field(default=None, repr=False)
+    replayed: Mapping[str, JSON] | None = attrs.field(default=None, repr=False)
+
+
+@attrs.frozen(kw_only=True)
+class Replay:
+    """
+    A run that was run once more.
+
+    Attributes:
+        run: The stored run.
+        steps: The steps of the replay, unfiltered.
+        state: The state it came to.
+        differences: Where it came out otherwise; empty if it is the same.
+    """
+
+    run: StoredRun
+    steps: tuple[StepRecord, ...]
+    state: RunState
+    differences: tuple[Difference, ...]
+
+    @property
+    def same(self) -> bool:
+        """Whether it came out as it is stored."""
+        return not self.differences
+
+
+def replay(history: RunHistory, run_id: str) -> Replay:
+    """
+    Run a stored run once more, from its record alone.
+
+    Args:
+        history: The stored runs, for whoever asks.
+        run_id: The run.
+
+    Raises:
+        RunNotFoundError: There is no such run.
+        ConfigurationError: It was kept at a level below `full`, so that what it needs is not there.
+    """
+    run = history.get(run_id)
+    if run is None:
+        raise RunNotFoundError(run_id)
+    if run.head.privacy is not PrivacyLevel.FULL:
+        raise ConfigurationError(
+            f"Run {run_id} was kept at privacy level {str(run.head.privacy)!r}, without what the model and the tools "
+            "said: it cannot be replayed.",
+            remedy="Runs that shall be replayed are kept at level 'full': --privacy full, or privacy = \"full\".",
+        )
+    if run.head.setting is None:
+        raise ConfigurationError(
+            f"Run {run_id} was begun without this store: its record has no beginning, and it cannot be replayed."
+        )
+    stored = history.steps(run_id)
+    said = history.conversation(run_id)
+    state, plan = begun(run.head.setting, said)
+    again = _Again(run, stored)
+    state = again.run_through(state, plan)
+    differences = (*_compared(stored, again.steps), *_told_apart(run, said, state, len(stored)))
+    return Replay(run=run, steps=tuple(again.steps), state=state, differences=differences)
+
+
+class _Over(Exception):  # noqa: N818 - no fault: the record has no further answer
+    """The record ends here."""
+
+
+class _Again:
+    """Drives the loop with the answers of a record."""
+
+    def __init__(self, run: StoredRun, stored: Sequence[StoredStep]) -> None:
+        self._run = run
+        self._replies = iter([step.step for step in stored if step.step.kind == StepKind.LLM])
+        self._results = [step.step for step in stored if step.step.kind == StepKind.TOOL]
+        self._filter = StepFilter(PrivacyLevel.FULL, Redactor())
+        self.steps: list[StepRecord] = []
+        self._last: RunState | None = None
+
+    def run_through(self, state: RunState, plan: Plan) -> RunState:
+        """Return the state a run comes to."""
+        self._last = state
+        try:
+            while not isinstance(outcome := self._segment(self._last, plan), RunResult):
+                self._last = self._decided(outcome.state)
+        except _Over:
+            cancelled = self._run.status is RunStatus.CANCELLED
+            reason = TerminationReason.CANCELLED if cancelled else TerminationReason.FAILED
+            if self._run.status in (RunStatus.CANCELLED, RunStatus.FAILED):
+                self._last = settle(self._last, reason)
+        return self._last
+
+    def _segment(self, state: RunState, plan: Plan) -> Outcome:
+        flow = tool_loop(state, plan)
+        current: Effect[Any] | Ended[Outcome] = advance(flow)
+        while not isinstance(current, Ended):
+            try:
+                answer = self._answer(current)
+            except _Over:
+                flow.close()
+                raise
+            current = advance(flow, answer)
+        return current.value
+
+    def _answer(self, effect: Effect[Any]) -> Any:
+        match effect:
+            case Record(step, state):
+                self._last = state
+                if step is not None:
+                    self.steps.append(self._filter.record(step))
+                return None
+            case Complete():
+                reply = next(self._replies, None)
+                if reply is None:
+                    raise _Over
+                return _reply(reply)
+            case Invoke(calls):
+                return tuple(self._result(pending) for pending in calls)
+            case _:
+                return None  # a pause
+
+    def _result(self, pending: PendingCall) -> CallOutcome:
+        wanted = (pending.call.id, pending.call.name)
+        for i, step in enumerate(self._results):
+            if (step.payload.get("tool_call_id"), step.payload.get("tool_name")) == wanted:
+                del self._results[i]
+                return _outcome(step)
+        raise _Over
+
+    def _decided(self, state: RunState) -> RunState:
+        """Return a held turn with what a person said, as the results of its calls tell."""
+        ran = {step.payload.get("tool_call_id"): step.payload.get("tool_executed") for step in self._results}
+        if not any(pending.call.id in ran for pending in state.pending):
+            raise _Over
+        said = {True: Verdict.APPROVED, False: Verdict.DENIED}
+        return decide(state, {p.index: said[bool(ran.get(p.call.id))] for p in state.pending})
+
+
+def _reply(step: StepRecord) -> CompletionResponse:
+    payload: Mapping[str, Any] = step.payload
+    return CompletionResponse(
+        content=payload.get("content", ""),
+        reasoning=payload.get("reasoning"),
+        finish_reason=FinishReason(payload["finish_reason"]),
+        finish_detail=payload.get("finish_detail"),
+        tool_calls=[_call(call) for call in payload.get("requested_tool_calls") or ()] or None,
+        usage=Usage(
+            payload.get("input_tokens"),
+            payload.get("output_tokens"),
+            cached_tokens=payload.get("cached_tokens"),
+            cache_write_tokens=payload.get("cache_write_tokens"),
+            reasoning_tokens=payload.get("reasoning_tokens"),
+        ),
+        attempts=payload.get("attempts") or 1,
+        elapsed=step.duration_ms / 1000,
+        raw=payload.get("raw"),
+    )
+
+
+def _call(call: Mapping[str, Any]) -> ToolCall:
+    return ToolCall(call["id"], call["name"], call["arguments"], malformed=call.get("malformed"))
+
+
+def _outcome(step: StepRecord) -> CallOutcome:
+    payload: Mapping[str, Any] = step.payload
+    shown = [ToolArtifact(one["type"], one["label"], one["data"]) for one in payload.get("tool_artifacts") or ()]
+    content = payload["tool_result"]
+    result = ToolResult.error(content) if payload["tool_is_error"] else ToolResult.text(content, *shown)
+    return CallOutcome(result, seconds=step.duration_ms / 1000, executed=payload["tool_executed"])
+
+
+def _compared(stored: Sequence[StoredStep], steps: Sequence[StepRecord]) -> Iterator[Difference]:
+    for number in range(max(len(stored), len(steps))):
+        was = _plain(stored[number].step) if number < len(stored) else None
+        now = _plain(steps[number]) if number < len(steps) else None
+        if was is None or now is None:
+            yield Difference(sequence=number, fields=("step",), stored=was, replayed=now)
+        elif was != now:
+            names = sorted(name for name in {*was, *now} if was.get(name) != now.get(name))
+            yield Difference(sequence=number, fields=tuple(names), stored=was, replayed=now)
+
+
+def _plain(step: StepRecord) -> Mapping[str, Any]:
+    """Return a step as it is after a way through JSON, without how long it took."""
+    found = decode(encode(step.to_dict()))
+    assert isinstance(found, dict)
+    return {name: value for name, value in found.items() if name != "duration_ms"}
+
+
+def _told_apart(run: StoredRun, said: Sequence[ChatMessage], state: RunState, end: int) -> Iterator[Difference]:
+    """Yield how the ends differ: what was said, and why it ended."""
+    if _words(said) != _words(state.messages):
+        yield Difference(sequence=end, fields=("messages",))
+    if run.raw_reason != (None if state.reason is None else str(state.reason)):
+        yield Difference(sequence=end, fields=("reason",))
+
+
+def _words(messages: Sequence[ChatMessage]) -> list[JSON]:
+    """Return messages without what only a provider can read."""
+    return [message.to_wire() for message in messages]

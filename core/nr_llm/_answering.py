@@ -74,6 +74,10 @@ class Answering:
             options = attrs.evolve(options, tool_choice=self.spec.name)
         return (*tools, self.spec), options
 
+    def forces(self, options: Options) -> bool:
+        """Whether a request is to call the tool of the answer: text in its place is judged here like any other."""
+        return options.tool_choice == self.spec.name
+
     def judged(self, state: RunState, *, last: TerminationReason | None) -> Judged:
         """
         Return `state`, a reply just folded in, with its answer taken or handed back.

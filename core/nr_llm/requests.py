@@ -36,6 +36,8 @@ class CompletionRequest:
             that the filter of an inner layer runs before those of outer ones.
         stream: Whether the answer is streamed.
         run_id: The run this belongs to.
+        demanding: Whether an answer without the call that `tool_choice` forces is an error.  It is none to whoever
+            judges the answer: services may take a forced tool for a wish.
     """
 
     __hash__ = None  # type: ignore[assignment]  # holds messages
@@ -47,3 +49,4 @@ class CompletionRequest:
     stages: tuple[Callable[[], TextStage], ...] = ()
     stream: bool = False
     run_id: str = ""
+    demanding: bool = True

@@ -237,6 +237,8 @@ class TestForcedTool:
         driven = run([text("x"), text("y"), answer(GOOD)], look)
 
         assert "call final_answer" in requests(driven)[2].messages[-1].content
+        # No provider may take the text for an error before it is judged; it may where the caller forced a tool.
+        assert [request.demanding for request in requests(driven)] == [True, False, False]
         with pytest.raises(InvalidOutputError, match="not JSON"):
             run([text("x"), text("y"), text("z")], look)
 

@@ -58,13 +58,13 @@ def check_choice(request: CompletionRequest, *, provider: str) -> None:
 
 def demand_calls(calls: Sequence[ToolCall], request: CompletionRequest, *, provider: str, finish: object) -> None:
     """
-    Check that a call came where the request demands one.
+    Check that a call came where the request is demanding and forces one.
 
     Raises:
         MissingToolCallError: None came.
     """
     wanted = request.options.tool_choice
-    if not calls and request.tools and wanted not in WORDS:
+    if not calls and request.tools and request.demanding and wanted not in WORDS:
         raise MissingToolCallError(
             f"tool_choice was {wanted!r} and the model called no tool (it stopped with {finish!r})", provider=provider
         )

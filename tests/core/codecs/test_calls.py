@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from typing import Any
 
+import attrs
 import pytest
 from nr_llm.codecs.calls import UNNAMED, CallParts, check_choice, demand_calls, tool_calls
 from nr_llm.codecs.names import own_name, wire_name
@@ -82,6 +83,8 @@ def test_a_call_that_was_required_is_missed() -> None:
     demand_calls([], asked(tool_choice="required"), provider="p", finish="stop")
     demand_calls([], asked(tools=(ADD,), tool_choice="auto"), provider="p", finish="stop")
     demand_calls([ToolCall("a", "add")], asked(tools=(ADD,), tool_choice="add"), provider="p", finish="stop")
+    lenient = attrs.evolve(asked(tools=(ADD,), tool_choice="add"), demanding=False)
+    demand_calls([], lenient, provider="p", finish="stop")
     with pytest.raises(MissingToolCallError, match="tool_choice was 'add'"):
         demand_calls([], asked(tools=(ADD,), tool_choice="add"), provider="p", finish="stop")
 

@@ -52,6 +52,20 @@ def runtime_for(service: Service) -> Runtime:
     )
 
 
+SCHEMA = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
+
+
+def test_text_where_the_answer_s_tool_was_wished_for_is_judged() -> None:
+    """The server cannot be made to call a tool: what the model writes instead may be the answer, or handed back."""
+    service = Service(CALL, payload("Four."), payload("Really four."), payload('{"n": 4}'))
+    with runtime_for(service) as runtime:
+        outcome = runtime.run("?", output=SCHEMA)
+
+    assert isinstance(outcome, RunResult)
+    assert outcome.output == {"n": 4}
+    assert "call final_answer" in service.bodies[3]["messages"][-1]["content"]
+
+
 @pytest.mark.parametrize("colour", ["sync", "async"])
 def test_a_run_with_parallel_calls(colour: str) -> None:
     """The second request holds calls, thinking and results, in the order of the calls."""

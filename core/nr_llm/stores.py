@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Sequence
+from datetime import datetime
 from decimal import Decimal
 from typing import Final, Protocol
 
 import attrs
 
 from nr_llm._json import JSON
+from nr_llm.budgets import Spent
 from nr_llm.errors import RunExistsError, StoreError
 from nr_llm.records import (
     OPEN,
@@ -138,6 +140,9 @@ class RunStore(Protocol):
     def usage(self, *, since: float = 0.0) -> Sequence[UsageRow]:
         """Return what runs that began at or after a time used, by actor, configuration and model."""
 
+    def spent(self, actor_id: str, since: datetime) -> Spent:
+        """Return what the runs of an actor used that began at or after a time; quick, and asked before each call."""
+
     def delete(self, run_ids: Iterable[str]) -> int:
         """Forget runs that have ended, and what was used by them stays counted; return how many there were."""
 
@@ -265,6 +270,11 @@ class MemoryStore:
             )
         return tuple(rows.values())
 
+    def spent(self, actor_id: str, since: datetime) -> Spent:
+        """Return what an actor's runs used."""
+        rows = [row for row in self.usage(since=since.timestamp()) if row.actor_id == actor_id]
+        return sum((spent_in(row) for row in rows), Spent())
+
     def delete(self, run_ids: Iterable[str]) -> int:
         """Forget runs that have ended."""
         with self._lock:
@@ -275,6 +285,11 @@ class MemoryStore:
 
     def close(self) -> None:
         """Nothing is held."""
+
+
+def spent_in(row: UsageRow) -> Spent:
+    """Return a row of usage as what was spent; what nobody knows counts as nothing."""
+    return Spent(tokens=row.usage.total_tokens or 0, cost=row.cost, runs=row.runs)
 
 
 def expected(run: StoredRun, change: RunChange) -> bool:

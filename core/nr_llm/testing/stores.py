@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -16,6 +17,7 @@ import attrs
 
 from nr_llm._json import encode
 from nr_llm.actors import Actor
+from nr_llm.budgets import Spent
 from nr_llm.errors import RunExistsError
 from nr_llm.messages import ChatMessage, ToolCall
 from nr_llm.privacy import PrivacyLevel, StepRecord
@@ -332,6 +334,12 @@ class StoreContract:
         demand(_usage(store) == [ann, nobody], f"{_usage(store)} is not what was used")
         costs = {(row.actor_id, row.cost, row.unpriced) for row in store.usage()}
         demand(costs == {("ann", TOTALS.cost, True), (None, Decimal(3), False)}, f"{costs} is not what it cost")
+        begins = datetime.fromtimestamp(HEAD.began, UTC)
+        spent = store.spent("ann", begins)
+        wanted = Spent(tokens=TOTALS.usage.total_tokens or 0, cost=TOTALS.cost, runs=2)
+        demand(spent == wanted, f"{spent} is not what one actor spent")
+        later = store.spent("ann", begins + timedelta(seconds=1))
+        demand((later, store.spent(ODD, begins)) == (Spent(runs=1), Spent()), "`since` or the actor is minded wrongly")
         demand(_usage(store, HEAD.began + 1)[0][3:] == (1, Usage()), "`since` is minded wrongly")
         demand(store.delete(["run-1", "run-2", "run-3", "run-9"]) == 2, "other runs were deleted than those that ended")
         demand([run.run_id for run in store.runs(RunQuery())] == ["run-2"], "other runs are left")

@@ -26,6 +26,7 @@ FIRST_PARTY: Final = frozenset(
         "nr-llm-ollama",
         "nr-llm-openai",
         "nr-llm-sql",
+        "nr-llm-store",
         "nr-llm-tools",
     }
 )

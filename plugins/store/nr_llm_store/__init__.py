@@ -1,0 +1,35 @@
+"""Keeps the runs of nr-llm in SQLite or PostgreSQL; the database libraries are imported when a store is made."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from nr_llm.hookspecs import hookimpl
+
+from nr_llm_store.settings import StoreSettings
+
+if TYPE_CHECKING:
+    from nr_llm_store.store import SqlStore
+
+__all__ = ["SqlStore", "StoreSettings", "nr_llm_commands"]
+
+
+@hookimpl
+def nr_llm_commands(settings: StoreSettings) -> Iterable[Any]:
+    """Contribute ``nr-llm db current``, ``db upgrade`` and ``db rewrap``, where there is a command line."""
+    try:
+        from nr_llm_store.commands import commands
+    except ModuleNotFoundError as error:
+        if error.name != "click":
+            raise
+        return []
+    return commands(settings)
+
+
+def __getattr__(name: str) -> Any:
+    if name == "SqlStore":
+        from nr_llm_store.store import SqlStore
+
+        return SqlStore
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,1 @@
+"""Alembic's folder: one revision for each change of the tables."""

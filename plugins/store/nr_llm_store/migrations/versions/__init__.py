@@ -1,0 +1,1 @@
+"""The revisions, each a file."""

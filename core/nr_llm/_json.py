@@ -195,6 +195,12 @@ def dump_value(value: object) -> dict[str, JSON]:
     return dumped
 
 
+def dump_field(value: object) -> JSON:
+    """Return a field of one of nr-llm's values as `dump_value` gives it."""
+    dumped: JSON = _converter().unstructure(value)
+    return dumped
+
+
 def load_value(value: object, kind: type[T]) -> T:
     """
     Read what `dump_value` gave.

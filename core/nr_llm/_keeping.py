@@ -20,6 +20,7 @@ from typing import Final, Literal
 import attrs
 
 from nr_llm._json import JSON, dump_value
+from nr_llm._live import LiveState
 from nr_llm.cancellation import Cancellation
 from nr_llm.errors import RunCancelledError, RunClaimedError, RunExistsError, StoreError, SuspensionError
 from nr_llm.messages import ChatMessage
@@ -93,6 +94,7 @@ class Keeper:
     _live: tuple[ChatMessage, ...] = attrs.field(default=(), init=False)
     _numbers: dict[int, tuple[int, ChatMessage]] = attrs.field(factory=dict, init=False)  # by identity
     _entries: int = attrs.field(default=0, init=False)
+    _state: LiveState = attrs.field(factory=LiveState, init=False)
 
     def open(self, state: RunState) -> None:
         """
@@ -235,7 +237,7 @@ class Keeper:
             transcript_start=self._entries,
             transcript=tuple(entries.new),
             checkpoint=Checkpoint(
-                state=attrs.evolve(state, messages=()).to_json(),
+                state=self._state.dump(state),
                 start=start,
                 messages=tuple(dump_value(message) for message in state.messages[start:]),
             ),

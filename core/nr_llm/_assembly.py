@@ -349,8 +349,9 @@ class Assembly:
 def _answering(kind: Any, model: Model, toolbox: Toolbox) -> Answering | None:
     if kind is None:
         return None
-    native = model.structured_output == "native" or (model.structured_output == "alone" and not toolbox.offered)
-    return Answering.by(output_of(kind), native=native, taken=toolbox.offered)
+    output, way = output_of(kind), model.structured_output
+    native = way == "native" or (way == "closed" and output.closed) or (way == "alone" and not toolbox.offered)
+    return Answering.by(output, native=native, taken=toolbox.offered)
 
 
 def _extras(settings: ResumeSettings) -> dict[str, Any]:

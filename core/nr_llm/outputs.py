@@ -20,6 +20,13 @@ FENCE = re.compile(r"\s*```[a-zA-Z0-9]*\s*\n(.*?)\n?\s*```\s*", re.DOTALL)
 """A code fence around the whole answer, as models like to write."""
 
 
+NAMED = frozenset({"properties", "$defs", "definitions"})
+"""Keywords that hold schemas by name."""
+
+VALUES = frozenset({"additionalProperties", "enum", "const", "default", "examples", "uniqueItems"})
+"""Keywords that hold no schemas, or one that was looked at."""
+
+
 @attrs.frozen(eq=False, kw_only=True)
 class Output:
     """
@@ -35,6 +42,11 @@ class Output:
     structure: Callable[[Any], Any] = attrs.field(repr=False)
     description: str = ""
 
+    @property
+    def closed(self) -> bool:
+        """Whether its objects name all their properties: to a service that closes every object, others are empty."""
+        return _is_closed(self.schema)
+
     def read(self, text: str) -> Any:
         """
         Return the value an answer is.
@@ -48,6 +60,23 @@ class Output:
         """
         fenced = FENCE.fullmatch(text)
         return self.structure(decode(fenced[1] if fenced else text))
+
+
+def _is_closed(schema: object) -> bool:
+    if isinstance(schema, list):
+        return all(map(_is_closed, schema))
+    if not isinstance(schema, Mapping):
+        return schema is not True
+    kind, named = schema.get("type"), schema.get("properties")
+    if "object" in (kind if isinstance(kind, list) else [kind]) or named:
+        more = schema.get("additionalProperties", not named)  # where nothing is said, what is named is meant
+        if more is not False:
+            return False
+    return bool(schema) and all(
+        all(map(_is_closed, value.values())) if name in NAMED and isinstance(value, Mapping) else _is_closed(value)
+        for name, value in schema.items()
+        if name not in VALUES
+    )
 
 
 def output_of(kind: Any) -> Output:

@@ -70,8 +70,9 @@ class Model:
         max_tools: Tools it copes with.
         result_bytes: UTF-8 bytes of a tool's result it copes with.
         attachments: Media types it reads, as prefixes such as ``image/``; None when unknown.
-        structured_output: Whether the service holds the model to a JSON Schema: ``native``, ``alone`` if only where no
-            tools are offered, ``none`` if not at all; None when unknown.
+        structured_output: Whether the service holds the model to a JSON Schema: ``native``, ``closed`` if only to one
+            whose objects name all their properties, ``alone`` if only where no tools are offered, ``none`` if not at
+            all; None when unknown.
         price: What its tokens cost.
         notice: A sentence to tell people once, such as that its quality is limited.
         details: Further facts for listings, such as size and licence.
@@ -84,7 +85,7 @@ class Model:
     max_tools: int | None = None
     result_bytes: int | None = None
     attachments: tuple[str, ...] | None = None
-    structured_output: Literal["native", "alone", "none"] | None = None
+    structured_output: Literal["native", "closed", "alone", "none"] | None = None
     price: Price | None = None
     notice: str | None = None
     details: Mapping[str, str] = attrs.field(factory=dict)

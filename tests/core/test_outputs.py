@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import json
+from contextlib import suppress
 from typing import Any, TypedDict
 
 import attrs
@@ -329,11 +330,11 @@ def test_a_form_of_one_s_own() -> None:
 
 
 class TestRuntime:
-    @pytest.mark.parametrize("known", ["native", "alone", "none", None])
+    @pytest.mark.parametrize("known", ["native", "closed", "alone", "none", None])
     @pytest.mark.parametrize("tools", [(), (look,)], ids=["alone", "with-tools"])
     def test_the_way_is_the_model_s(self, known: Any, tools: tuple[Tool, ...]) -> None:
         """Natively where its service can, by a forced tool otherwise; with tools and without."""
-        native = known == "native" or (known == "alone" and not tools)
+        native = known in ("native", "closed") or (known == "alone" and not tools)
         provider = ScriptedProvider(text(GOOD) if native else answer(GOOD), structured_output=known)
         with Runtime(providers=[provider], model="scripted:m", tools=tools) as runtime:
             result = runtime.run("?", output=Invoice, tools=list(tools))
@@ -341,6 +342,34 @@ class TestRuntime:
         assert isinstance(result, RunResult)
         assert result.output == Invoice("7", 9.5)
         assert (provider.requests[0].options.response_schema is not None) is native
+
+    @pytest.mark.parametrize(
+        ("kind", "closed"),
+        [
+            (Invoice, True),
+            (list[int], True),
+            (dict[str, int], False),
+            (list[dict[str, Any]], False),
+            (Any, False),
+            ({"type": "object", "properties": {"type": {"enum": [True]}}}, True),
+            ({"type": "object", "additionalProperties": False}, True),
+            ({"type": "object"}, False),
+            ({"type": "object", "properties": {"a": {"type": ["object", "null"]}}}, False),
+            ({"type": "object", "properties": {"a": {"type": "integer"}}, "additionalProperties": True}, False),
+            ({"type": "object", "properties": {"a": True}}, False),
+            ({"type": "object", "properties": {"a": {"anyOf": [{"type": "null"}, {"type": "object"}]}}}, False),
+        ],
+    )
+    def test_a_service_that_closes_objects_is_held_to_closed_forms_only(self, kind: Any, closed: bool) -> None:
+        """Of an open object it would leave nothing; the tool of the answer has it whole."""
+        output = output_of(kind)
+        assert output.closed is closed
+        reply = text("{}") if closed else answer("{}")
+        provider = ScriptedProvider(*[reply] * 2, structured_output="closed")
+        with Runtime(providers=[provider], model="scripted:m") as runtime, suppress(InvalidOutputError):
+            runtime.run("?", output=output)
+
+        assert (provider.requests[0].options.response_schema is not None) is closed
 
     def test_both_colours_and_the_stream(self) -> None:
         """Deltas come as ever; the value is the outcome's."""

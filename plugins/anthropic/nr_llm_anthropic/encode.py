@@ -194,7 +194,7 @@ def answer_schema(schema: JSON) -> JSON:
     for name, value in schema.items():
         if name in MAPS and isinstance(value, dict):
             made[name] = {key: answer_schema(part) for key, part in value.items()}
-        elif name not in LIMITS:
+        elif name not in LIMITS and (name != "minItems" or value in (0, 1)):  # of which it knows no others
             made[name] = value if name in VALUES else answer_schema(value)
     return {"additionalProperties": False, **made} if schema.get("type") == "object" else made
 

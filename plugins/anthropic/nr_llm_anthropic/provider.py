@@ -75,5 +75,5 @@ class Anthropic(Service[MessagesCodec]):
             context=WINDOW,
             max_output=row.max_output,
             attachments=READS,
-            structured_output="native" if row.schema else "none",
+            structured_output="closed" if row.schema else "none",
         )

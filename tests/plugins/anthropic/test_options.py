@@ -223,6 +223,13 @@ class TestTools:
 
 
 class TestAnswers:
+    def test_the_length_of_a_list_is_left_out_where_it_cannot_be_said(self) -> None:
+        """The service knows none and one as the least; the answer is checked here all the same."""
+        schema = {"type": "object", "properties": {n: {"type": "array", "minItems": int(n)} for n in "012"}}
+        made = body_of(asked(response_schema=schema))["output_config"]["format"]["schema"]["properties"]
+
+        assert [part.get("minItems") for part in made.values()] == [0, 1, None]
+
     def test_the_schema_of_an_answer_is_one_the_service_takes(self) -> None:
         """Objects are closed; limits it cannot hold a model to are left to the check of the answer."""
         place = {

@@ -150,10 +150,10 @@ class TestModels:
             ("claude-3-7-sonnet-20250219", 64_000, "none"),
             ("claude-opus-4-20250514", 32_000, "none"),
             ("claude-sonnet-4-0", 64_000, "none"),
-            ("claude-opus-4-1-20250805", 32_000, "native"),
-            ("claude-haiku-4-5-20251001", 64_000, "native"),
-            ("claude-opus-4-6", 64_000, "native"),
-            ("claude-fable-5", 64_000, "native"),
+            ("claude-opus-4-1-20250805", 32_000, "closed"),
+            ("claude-haiku-4-5-20251001", 64_000, "closed"),
+            ("claude-opus-4-6", 64_000, "closed"),
+            ("claude-fable-5", 64_000, "closed"),
         ],
     )
     def test_families_are_told_by_their_names(self, model: str, longest: int, output: str) -> None:

@@ -145,7 +145,7 @@ class Narrator:
         """End the line; what was done is said by the error."""
         self._console.settle()
 
-    def fail(self, failure: Failure) -> None:  # noqa: ARG002 - a Reporter's
+    def fail(self, failure: Failure, error: Exception) -> None:  # noqa: ARG002 - a Reporter's
         """End the line; what happened is said by the error."""
         self._console.settle()
 
@@ -169,7 +169,11 @@ def reply_line(step: RunStep) -> str:
     calls = len(step.requested_tool_calls or ())
     parts = [render.duration(step.duration_ms), render.tokens(usage)]
     parts += [f"{step.attempts} attempts"] if step.attempts else []
-    parts += [f"asks for {render.count(calls, 'call')}"] if calls else [one_line(f"ends: {step.finish_detail or step.finish_reason}", 60)]
+    parts += (
+        [f"asks for {render.count(calls, 'call')}"]
+        if calls
+        else [one_line(f"ends: {step.finish_detail or step.finish_reason}", 60)]
+    )
     return f"round {step.round}: {', '.join(filter(None, parts))}"
 
 

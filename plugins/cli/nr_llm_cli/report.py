@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
-import attrs
-from nr_llm._json import copy_object
-from nr_llm.events import (
-    Event,
-    ReasoningDelta,
-    StepRecorded,
-    TextDelta,
-    ToolCallDelta,
-    ToolFinished,
-    ToolProgress,
-)
-from nr_llm.runs import Outcome, RunResult, Suspended
+from nr_llm._json import decode
+from nr_llm.events import Event, Finished, StepRecorded
+from nr_llm.feed import Feed
+from nr_llm.messages import ChatMessage
+from nr_llm.redaction import Redactor
+from nr_llm.runs import Outcome, Suspended
 from nr_llm.state import RunState
 
 from nr_llm_cli.failures import Failure
-from nr_llm_cli.screen import document
+from nr_llm_cli.screen import document, escaped
 from nr_llm_cli.turn import About
 
 Write = Callable[[str], None]
@@ -32,34 +26,35 @@ class Lines:
 
     Args:
         write: Takes a line.
+        redactor: Masks secrets in errors.
     """
 
-    def __init__(self, write: Write) -> None:
+    def __init__(self, write: Write, redactor: Redactor) -> None:
         self._write = write
+        self._feed = Feed(redactor=redactor)
 
     def begin(self, about: About) -> None:
         """Write the event ``context``."""
-        self._put("context", context_of(about))
+        self._put(self._feed.begin(about.run_id, **facts_of(about)))
 
     def event(self, event: Event) -> None:
-        """Write an event that happened on the way."""
-        if (told := event_of(event)) is not None:
-            self._put(*told)
+        """Write an event; the last one says how the run ended, or what it waits for."""
+        self._put(self._feed.event(event))
 
     def finish(self, outcome: Outcome) -> None:
-        """Write ``done``, ``awaiting_approval`` or, for a run cancelled by itself, ``cancelled``."""
-        self._put(*ending_of(outcome))
+        """Write nothing: the last event was told."""
 
     def interrupt(self, state: RunState) -> None:
         """Write ``cancelled``."""
-        self._put("cancelled", state_of(state))
+        self._put(self._feed.interrupt(state))
 
-    def fail(self, failure: Failure) -> None:
+    def fail(self, failure: Failure, error: Exception) -> None:
         """Write ``error``."""
-        self._put("error", {"error": failure.to_dict()})
+        self._put(self._feed.fail(error, **failure.to_dict()))
 
-    def _put(self, name: str, fields: dict[str, Any]) -> None:
-        self._write(document({"event": name, **fields}))
+    def _put(self, line: str | None) -> None:
+        if line is not None:
+            self._write(escaped(line.removesuffix("\n")))
 
 
 class Document:
@@ -72,102 +67,46 @@ class Document:
 
     def __init__(self, write: Write) -> None:
         self._write = write
+        self._feed = Feed()
         self._fields: dict[str, Any] = {}
         self._steps: list[dict[str, Any]] = []
 
     def begin(self, about: About) -> None:
         """Keep what is known of the run."""
-        self._fields = context_of(about)
+        self._feed.begin(about.run_id)
+        self._fields = {"run_id": about.run_id, **facts_of(about)}
 
     def event(self, event: Event) -> None:
-        """Keep the steps."""
-        if isinstance(event, StepRecorded):
-            self._steps.append(event.step.to_dict())
+        """Keep the steps, and what it ended with."""
+        match event:
+            case StepRecorded(step):
+                self._steps.append(step.to_dict())
+            case Finished(outcome):
+                messages = outcome.state.messages if isinstance(outcome, Suspended) else outcome.messages
+                self._put(self._feed.end(outcome), messages)
+            case _:
+                pass
 
     def finish(self, outcome: Outcome) -> None:
-        """Write the result, or what is waited for."""
-        status, fields = ending_of(outcome)
-        messages = outcome.state.messages if isinstance(outcome, Suspended) else outcome.messages
-        self._put(status, fields, messages)
+        """Write nothing: the last event was told."""
 
     def interrupt(self, state: RunState) -> None:
         """Write what was done."""
-        self._put("cancelled", state_of(state), state.messages)
+        self._put(self._feed.interrupt(state), state.messages)
 
-    def fail(self, failure: Failure) -> None:
+    def fail(self, failure: Failure, error: Exception) -> None:
         """Write nothing."""
 
-    def _put(self, status: str, fields: dict[str, Any], messages: Any) -> None:
+    def _put(self, line: str | None, messages: Iterable[ChatMessage]) -> None:
+        if line is None:
+            return  # interrupted while the document was on its way
+        last: Any = decode(line)
+        told = {name: value for name, value in last.items() if name not in {"event", "seq"}}
         wire = [message.to_wire() for message in messages]
-        self._write(document({**self._fields, "status": status, **fields, "steps": self._steps, "messages": wire}))
+        self._write(document({**self._fields, "status": last["event"], **told, "steps": self._steps, "messages": wire}))
 
 
-def context_of(about: About) -> dict[str, Any]:
-    """Return what is known before a run starts."""
-    found = {"run_id": about.run_id, "model": about.model, "endpoint": {"host": about.host, "local": about.local}}
+def facts_of(about: About) -> dict[str, Any]:
+    """Return what is known before a run starts, but its name."""
+    found = {"model": about.model, "endpoint": {"host": about.host, "local": about.local}}
     return found if about.notice is None else {**found, "notice": about.notice}
-
-
-def event_of(event: Event) -> tuple[str, dict[str, Any]] | None:
-    """Return an event's name and fields, or None for one that is told otherwise or not at all."""
-    match event:
-        case TextDelta(text):
-            return "text", {"text": text}
-        case ReasoningDelta(text):
-            return "reasoning", {"text": text}
-        case ToolCallDelta():
-            return "tool_call", attrs.asdict(event)
-        case ToolProgress():
-            return "progress", attrs.asdict(event)
-        case ToolFinished():
-            return "tool_finished", attrs.asdict(event)
-        case StepRecorded(step):
-            return "step", {"step": step.to_dict()}
-        case _:
-            return None
-
-
-def ending_of(outcome: Outcome) -> tuple[str, dict[str, Any]]:
-    """Return the terminal event of a run that was not interrupted."""
-    if isinstance(outcome, Suspended):
-        return "awaiting_approval", {"run_id": outcome.run_id, "pending": pending_of(outcome)}
-    name = "cancelled" if outcome.reason == "cancelled" else "done"
-    return name, result_of(outcome)
-
-
-def result_of(result: RunResult) -> dict[str, Any]:
-    """Return a result without its messages."""
-    return {
-        "run_id": result.run_id,
-        "content": result.content,
-        "reason": str(result.reason),
-        "truncated": result.truncated,
-        "rounds": result.rounds,
-        "usage": result.usage.to_dict(),
-    }
-
-
-def state_of(state: RunState) -> dict[str, Any]:
-    """Return how far an interrupted run came."""
-    return {
-        "run_id": state.run_id,
-        "content": state.answer or "",
-        "reason": str(state.reason),
-        "truncated": True,
-        "rounds": state.rounds,
-        "usage": state.usage.to_dict(),
-    }
-
-
-def pending_of(suspended: Suspended) -> list[dict[str, Any]]:
-    """Return the calls of a held turn, each with whether it is one that a person has to decide on."""
-    waiting = {pending.index for pending in suspended.waiting}
-    return [
-        {
-            "index": p.index,
-            "name": p.call.name,
-            "arguments": copy_object(p.call.arguments),
-            "waits": p.index in waiting,
-        }
-        for p in suspended.pending
-    ]

@@ -39,7 +39,12 @@ def one_line(text: str, most: int = 0) -> str:
 
 def document(value: object) -> str:
     """Return a JSON value as one line in which unsafe characters are escaped, so that it means the same."""
-    return _UNSAFE.sub(_json_escape, encode(value))
+    return escaped(encode(value))
+
+
+def escaped(text: str) -> str:
+    """Return JSON text in which unsafe characters are escaped, so that it means the same."""
+    return _UNSAFE.sub(_json_escape, text)
 
 
 class Cleaner:

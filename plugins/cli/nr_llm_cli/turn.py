@@ -58,7 +58,7 @@ class Reporter(Protocol):
     def interrupt(self, state: RunState) -> None:
         """Somebody interrupted the run; `state` is a valid history."""
 
-    def fail(self, failure: Failure) -> None:
+    def fail(self, failure: Failure, error: Exception) -> None:
         """The run failed."""
 
 
@@ -102,7 +102,7 @@ def perform(runtime: Runtime, prompt: Prompt, reporter: Reporter, **settings: An
         reporter.interrupt(stream.state)
         return Turn(_kept(stream.state), interruption(stream.state))
     except Exception as error:
-        reporter.fail(failure_of(error))
+        reporter.fail(failure_of(error), error)
         raise
     reporter.finish(stream.outcome)
     return _ended(stream.outcome, waiting)

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import json
-from typing import cast
+from typing import Any, cast
 
 import pytest
 from nr_llm.artifacts import ArtifactType, ToolArtifact
-from nr_llm.events import Event, TextDelta
+from nr_llm.events import Event, Finished, TextDelta
+from nr_llm.redaction import Redactor
 from nr_llm.responses import Usage
 from nr_llm.runs import RunResult
-from nr_llm.state import TerminationReason
+from nr_llm.state import RunState, TerminationReason
 from nr_llm_cli.console import Console
 from nr_llm_cli.narrate import Narrator, show_artifact
-from nr_llm_cli.report import ending_of, event_of
+from nr_llm_cli.report import Document, Lines
+from nr_llm_cli.turn import About
 
-DATA = {"table": {"columns": ["a"], "rows": [[1]]}, "text": {"text": "note"}}
+ABOUT = About(run_id="r", model="scripted:x", host="this process", local=True)
+DATA: dict[str, dict[str, Any]] = {"table": {"columns": ["a"], "rows": [[1]]}, "text": {"text": "note"}}
 
 
 @pytest.mark.parametrize("kind", list(ArtifactType))
@@ -37,23 +40,29 @@ def test_an_artifact_of_an_unknown_type_is_shown_as_json(capsys: pytest.CaptureF
 
 def test_events_of_later_versions_are_left_out(capsys: pytest.CaptureFixture[str]) -> None:
     """An event nobody knows here is neither shown nor written."""
-    later = cast(Event, object())
-    Narrator(Console(colour=False)).event(later)
+    later, written = cast(Event, object()), list[str]()
+    for reporter in (Narrator(Console(colour=False)), Lines(written.append, Redactor()), Document(written.append)):
+        reporter.begin(ABOUT)
+        capsys.readouterr()
+        reporter.event(later)
 
-    assert event_of(later) is None
+    assert [json.loads(line)["event"] for line in written] == ["context"]
     assert capsys.readouterr() == ("", "")
 
 
-def test_a_run_that_was_told_to_stop_is_cancelled() -> None:
-    """Cancelled by a program or by a person, the terminal event is the same."""
+def test_a_document_is_written_once() -> None:
+    """Somebody who interrupts the command while the document is on its way gets no second one."""
     result = RunResult(
         content="", messages=(), invocations=(), usage=Usage(), rounds=1, reason=TerminationReason.CANCELLED,
         truncated=True, run_id="r",
     )  # fmt: skip
-    name, fields = ending_of(result)
+    written = list[str]()
+    document = Document(written.append)
+    document.begin(ABOUT)
+    document.event(Finished(result))
+    document.interrupt(RunState(run_id="r", model="m"))
 
-    assert (name, fields["reason"]) == ("cancelled", "cancelled")
-    assert json.dumps(fields)
+    assert [json.loads(line)["status"] for line in written] == ["cancelled"]
 
 
 def test_deltas_are_no_data_where_nobody_watches(capsys: pytest.CaptureFixture[str]) -> None:

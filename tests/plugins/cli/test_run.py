@@ -209,6 +209,7 @@ def test_one_event_per_line(script: Path) -> None:
 
     assert result.stderr == ""
     assert found[0]["event"] == "context"
+    assert [event["seq"] for event in found] == list(range(len(found)))
     assert found[0]["run_id"] == found[-1]["run_id"]
     assert [event["event"] for event in found].count("done") == 1
     assert found[-1]["event"] == "done"
@@ -229,8 +230,9 @@ def walk(context: ToolContext) -> str:
     found = events(ask(plugin_file(tmp_path, replies, model='notice="Small."', more=more), "--ndjson").stdout)
 
     assert found[0]["notice"] == "Small."
-    assert {"event": "reasoning", "text": "hm"} in found
-    assert {"event": "progress", "call_id": "c", "tool": "walk", "message": "one step"} in found
+    told = [{name: value for name, value in event.items() if name != "seq"} for event in found]
+    assert {"event": "reasoning", "text": "hm"} in told
+    assert {"event": "progress", "call_id": "c", "tool": "walk", "message": "one step"} in told
 
 
 def test_json_and_ndjson_exclude_each_other(script: Path) -> None:
@@ -404,7 +406,8 @@ def test_a_failed_run_ends_its_events(tmp_path: Path) -> None:
     """The last line of a failed run is an error event; a failed run has no document."""
     path = plugin_file(tmp_path, 'ServiceError("broke")')
 
-    assert events(ask(path, "--ndjson").stdout)[-1]["error"]["message"] == "broke"
+    error = events(ask(path, "--ndjson").stdout)[-1]["error"]
+    assert (error["class"], error["code"], error["message"]) == ("ServiceError", "provider", "broke")
     assert ask(path, "--json").stdout == ""
 
 

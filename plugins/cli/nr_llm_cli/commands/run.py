@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from nr_llm_cli.asking import asked_of, conversation, conversation_options
-from nr_llm_cli.options import global_options, globals_of
+from nr_llm_cli.options import global_options, globals_of, redactor_of
 from nr_llm_cli.turn import Reporter, perform
 
 
@@ -88,7 +88,7 @@ def reporter_of(
         from nr_llm_cli.report import Document, Lines
 
         write = partial(click.echo, file=sys.stdout, color=False)  # what plugins print goes elsewhere
-        return Document(write) if as_json else Lines(write)
+        return Document(write) if as_json else Lines(write, redactor_of(context))
     from nr_llm_cli.console import Console
     from nr_llm_cli.narrate import Narrator
 

@@ -9,6 +9,7 @@ from nr_llm.records import RunChange, RunTotals
 from sqlalchemy import Update, bindparam, case, exists, literal_column, select, update
 from sqlalchemy.sql import ColumnElement
 
+from nr_llm_store._money import split
 from nr_llm_store._tables import LIVE, RUN, TOKENS, USED
 from nr_llm_store._text import plain
 
@@ -103,12 +104,14 @@ def parameters(change: RunChange, state: str | None) -> dict[str, Any]:
 
 def totals(used: RunTotals) -> dict[str, Any]:
     """Return what a run used as columns."""
+    cost, rest = split(used.cost)
     return {
         "rounds": used.rounds,
         "calls": used.calls,
         "seconds": used.seconds,
         "truncated": int(used.truncated),
-        "cost": str(used.cost),
+        "cost": cost,
+        "cost_rest": rest,
         "unpriced": int(used.unpriced),
         **{name: getattr(used.usage, name) for name in TOKENS},
     }

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from decimal import Decimal
 from typing import Any, Final
 
 import attrs
 from nr_llm.actors import Actor
+from nr_llm.budgets import Spent
 from nr_llm.codecs.json import JSON, decode
 from nr_llm.privacy import PrivacyLevel, StepRecord
 from nr_llm.records import RunChange, RunHead, RunTotals, StoredRun, StoredStep, TranscriptEntry
@@ -15,6 +15,7 @@ from nr_llm.responses import Usage
 from nr_llm.stores import UsageRow
 
 from nr_llm_store._changes import totals as total_columns
+from nr_llm_store._money import PART, joined
 from nr_llm_store._statements import RUN_COLUMNS
 from nr_llm_store._tables import TOKENS
 from nr_llm_store._text import plain, written
@@ -99,7 +100,7 @@ def read_run(row: Iterable[Any]) -> StoredRun:
         rounds=of["rounds"],
         calls=of["calls"],
         usage=read_usage(of[name] for name in TOKENS),
-        cost=Decimal(of["cost"]),
+        cost=joined(of["cost"], of["cost_rest"]),
         unpriced=bool(of["unpriced"]),
         seconds=of["seconds"],
         truncated=bool(of["truncated"]),
@@ -146,9 +147,9 @@ def read_entry(row: tuple[Any, ...]) -> TranscriptEntry:
 
 
 def read_usage_rows(rows: Iterable[tuple[Any, ...]]) -> tuple[UsageRow, ...]:
-    """Return what runs of each kind used; amounts are added here, since no database does it exactly."""
+    """Return what runs of each kind used; a kind has a row for each odd rest of an amount."""
     kinds: dict[tuple[Any, ...], UsageRow] = {}
-    for actor_id, configuration, model, cost, unpriced, runs, *tokens in rows:
+    for actor_id, configuration, model, rest, runs, unpriced, parts, units, *tokens in rows:
         kind = (actor_id, configuration, model)
         found = kinds.get(kind) or UsageRow(
             actor_id=actor_id, configuration=configuration, model=model, runs=0, usage=Usage()
@@ -157,10 +158,19 @@ def read_usage_rows(rows: Iterable[tuple[Any, ...]]) -> tuple[UsageRow, ...]:
             found,
             runs=found.runs + runs,
             usage=found.usage + read_usage(tokens),
-            cost=found.cost + runs * Decimal(cost),
+            cost=found.cost + joined(PART * int(parts) + int(units), rest, times=runs),
             unpriced=found.unpriced or bool(unpriced),
         )
     return tuple(kinds.values())
+
+
+def read_spent(rows: Iterable[tuple[Any, ...]]) -> Spent:
+    """Return what an actor spent; there is a row for each odd rest of an amount."""
+    spent = Spent()
+    for rest, runs, tokens, parts, units in rows:
+        cost = joined(PART * int(parts) + int(units), rest, times=runs)
+        spent += Spent(tokens=int(tokens), cost=cost, runs=runs)
+    return spent
 
 
 def read_usage(counts: Iterable[Any]) -> Usage:

@@ -21,8 +21,9 @@ from sqlalchemy import (
     select,
     union_all,
 )
-from sqlalchemy.sql import ColumnElement, CompoundSelect
+from sqlalchemy.sql import ColumnElement, CompoundSelect, Subquery
 
+from nr_llm_store._money import PART
 from nr_llm_store._tables import EVENT, LIVE, MESSAGE, RUN, TOKENS, USAGE, USED
 
 RUN_COLUMNS: Final = (*RUN.c[:-1],)
@@ -102,16 +103,34 @@ def live() -> CompoundSelect[Any]:
 
 
 def usage() -> Select[Any]:
-    """Return what runs used, those that are deleted too, by kind and cost."""
-    columns = ("actor_id", "configuration", "model", *USED)
-    both = union_all(
-        *(
-            select(*(table.c[name] for name in columns)).where(table.c.began >= bindparam("_since"))
-            for table in (RUN, USAGE)
-        )
-    ).subquery()
-    kind = (both.c.actor_id, both.c.configuration, both.c.model, both.c.cost, both.c.unpriced)
-    return select(*kind, func.count(), *(func.sum(both.c[name]) for name in TOKENS)).group_by(*kind)
+    """Return what runs used, those that are deleted too, by kind and odd rest of the amount."""
+    used = _used("actor_id", "configuration", "model")
+    kind = (used.c.actor_id, used.c.configuration, used.c.model, used.c.cost_rest)
+    sums = (func.sum(used.c[name]) for name in TOKENS)
+    return select(*kind, func.count(), func.max(used.c.unpriced), *_amount(used), *sums).group_by(*kind)
+
+
+def spent() -> Select[Any]:
+    """Return what the runs of an actor used, those that are deleted too, by odd rest of the amount."""
+    used = _used("actor_id", of_actor=True)
+    tokens = func.coalesce(used.c.input_tokens, 0) + func.coalesce(used.c.output_tokens, 0)
+    rest = used.c.cost_rest
+    return select(rest, func.count(), func.sum(tokens), *_amount(used)).group_by(rest)
+
+
+def _used(*columns: str, of_actor: bool = False) -> Subquery:
+    """Return the use of each run since a time."""
+
+    def of(table: Table) -> Select[Any]:
+        mine = [table.c.actor_id == bindparam("_actor_id")] if of_actor else []
+        chosen = (table.c[name] for name in (*columns, *USED))
+        return select(*chosen).where(table.c.began >= bindparam("_since"), *mine)
+
+    return union_all(of(RUN), of(USAGE)).subquery()
+
+
+def _amount(used: Subquery) -> tuple[ColumnElement[Any], ColumnElement[Any]]:
+    return func.sum(used.c.cost // PART), func.sum(used.c.cost % PART)
 
 
 def ended_among(count: int) -> Select[Any]:

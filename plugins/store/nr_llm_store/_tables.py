@@ -22,8 +22,8 @@ _COUNT: Final = BigInteger().with_variant(Integer(), "sqlite")
 TOKENS: Final = ("input_tokens", "output_tokens", "cached_tokens", "cache_write_tokens", "reasoning_tokens")
 """The counts of `nr_llm.responses.Usage`, each a column; not reported is NULL, which is not 0."""
 
-USED: Final = (*TOKENS, "cost", "unpriced")
-"""Columns of what was used.  An amount of money is text: exact, whatever its digits."""
+USED: Final = (*TOKENS, "cost", "cost_rest", "unpriced")
+"""Columns of what was used; `_money` says how an amount is kept."""
 
 VERSION: Final = Table("nr_llm_version", METADATA, Column("version_num", String(32), primary_key=True))
 
@@ -56,7 +56,8 @@ RUN: Final = Table(
     Column("seconds", Double, nullable=False),
     Column("truncated", Integer, nullable=False),
     *(Column(name, _COUNT) for name in TOKENS),
-    Column("cost", Text, nullable=False),
+    Column("cost", _COUNT, nullable=False),
+    Column("cost_rest", Text, nullable=False),
     Column("unpriced", Integer, nullable=False),
     Column("live_state", Text),
     Index(None, "began"),
@@ -107,9 +108,11 @@ USAGE: Final = Table(
     Column("model", Text, nullable=False),
     Column("began", Double, nullable=False),
     *(Column(name, _COUNT) for name in TOKENS),
-    Column("cost", Text, nullable=False),
+    Column("cost", _COUNT, nullable=False),
+    Column("cost_rest", Text, nullable=False),
     Column("unpriced", Integer, nullable=False),
     Index(None, "began"),
+    Index(None, "actor_id", "began"),
 )
 """What deleted runs used: nothing else is left of them."""
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 import attrs
+from nr_llm.budgets import Spent
 from nr_llm.codecs.json import decode
 from nr_llm.errors import RunExistsError, StoreError
 from nr_llm.records import (
@@ -263,6 +265,10 @@ class SqlStore:
     def usage(self, *, since: float = 0.0) -> Sequence[UsageRow]:
         """Return what runs that began at or after a time used, by actor, configuration and model."""
         return _rows.read_usage_rows(self._read("usage", _statements.usage, _since=since))
+
+    def spent(self, actor_id: str, since: datetime) -> Spent:
+        """Return what the runs of an actor used that began at or after a time."""
+        return _rows.read_spent(self._read("spent", _statements.spent, _actor_id=actor_id, _since=since.timestamp()))
 
     # -- the rest ----------------------------------------------------------------------------------------------
 

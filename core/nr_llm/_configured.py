@@ -101,7 +101,7 @@ def granted(
         if outside:
             raise ConfigurationError(
                 f"{of}: {narrowing.source} is not trusted and adds {', '.join(outside)}.",
-                remedy="Say it in your user configuration instead, or trust this project.",
+                remedy="Say it in your user configuration instead, or trust this project: nr-llm config trust.",
             )
         found = _both(found, wanted)
     if tools is None:

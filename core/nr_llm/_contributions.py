@@ -160,7 +160,7 @@ def _named_table(value: object) -> tuple[str, Mapping[str, Any]]:
 
 def _tables(value: object) -> Iterator[Given]:
     name, values = _named_table(value)
-    for key in ("api_key", "api_key_file"):
+    for key in ("api_key", "api_key_file", "api_key_keyring"):
         if key in values:
             raise MisbuiltError(f"its table {name!r} holds {key}: name a variable in api_key_env instead")
     yield Given(name, values)

@@ -46,7 +46,7 @@ class Profiles:
             ConfigurationError: It is wrong.
         """
         if name not in self._read:
-            tables = self._tables(name)
+            tables = self.tables(name)
             if not tables:
                 raise UnknownNameError("configuration", name, known=self.names())
             self._read[name] = configuration_of(name, tables, provider=self._provider)
@@ -62,7 +62,13 @@ class Profiles:
                 found[name] = error
         return found
 
-    def _tables(self, name: str) -> tuple[Table, ...]:
+    def tables(self, name: str) -> tuple[Table, ...]:
+        """
+        Return what files and a package say of one, the one that counts first in front.
+
+        Raises:
+            NameClashError: Several packages have it and no file does.
+        """
         written = self.config.configurations.get(name, ())
         offers = self.catalogue.offered(CONFIGURATIONS).get(name)
         if offers is None:

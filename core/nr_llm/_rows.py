@@ -77,7 +77,7 @@ class Row:
         """Return the error for a file that is not trusted and goes beyond the user's own."""
         return ConfigurationError(
             f"{self.subject}: {table.source} is not trusted and sets {setting!r} beyond your own configuration.",
-            remedy="Say it in your user configuration instead, or trust this project.",
+            remedy="Say it in your user configuration instead, or trust this project: nr-llm config trust.",
         )
 
     def _inner(self, table: Table, name: str) -> Mapping[str, Any]:

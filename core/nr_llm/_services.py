@@ -10,6 +10,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 import attrs
 
+from nr_llm import _keyring
 from nr_llm._contributions import made
 from nr_llm._plugin import Maker, Plugin, because
 from nr_llm.config import Table, Tables
@@ -17,9 +18,12 @@ from nr_llm.errors import ConfigurationError, MissingCredentialError, NrLlmError
 from nr_llm.plugins import PluginRecord, RegisteredProvider
 from nr_llm.redaction import Redactor
 from nr_llm.secrets import Secret
-from nr_llm.settings import Subject, resolve_settings, secret_text, variable
+from nr_llm.settings import Loaded, Subject, resolve_settings, secret_text, variable
 
-BESIDE: Final = ("plugin", "api_key_env", "api_key_file")
+SOURCES: Final = ("api_key_env", "api_key_file", "api_key_keyring")
+"""What a provider's table may name its key by."""
+
+BESIDE: Final = ("plugin", *SOURCES)
 """What a provider's table may hold beside the settings of the plugin it names."""
 
 _VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]*\Z")
@@ -32,11 +36,13 @@ class Service:
 
     Attributes:
         registered: The provider and where it is from.
+        loaded: Its settings and where each is from, or None for one that no table describes.
         missing: Variables that may hold the key its table announces and nobody has set; empty if all is there.
     """
 
     registered: RegisteredProvider
     missing: tuple[str, ...] = ()
+    loaded: Loaded[Any] | None = None
 
     def ready(self) -> RegisteredProvider:
         """
@@ -121,9 +127,9 @@ class Services:
                 f"{_place(name, tables)}: plugin {plugin.record.name!r} makes no further providers.",
                 remedy="Name a plugin that does, such as openai.",
             )
-        settings, missing = self._settings(name, tables, maker)
+        loaded, missing = self._settings(name, tables, maker)
         try:
-            provider = made(maker.function(name=name, settings=settings), name)
+            provider = made(maker.function(name=name, settings=loaded.settings), name)
         except ConfigurationError as error:
             text = str(error).removesuffix(error.remedy).rstrip()
             raise ConfigurationError(f"{_place(name, tables)}: {text}", remedy=error.remedy) from error
@@ -142,7 +148,7 @@ class Services:
             version=of.version,
             source=tables[0].source,
         )
-        return Service(registered, missing)
+        return Service(registered, missing, loaded)
 
     def _kind(self, name: str, tables: Sequence[Table]) -> Plugin:
         place = _place(name, tables)
@@ -161,45 +167,63 @@ class Services:
             remedy = f"Correct plugin in [providers.{name}]." if error.suggestions else install
             raise ConfigurationError(f"{place}: {error}", remedy=remedy) from error
 
-    def _settings(self, name: str, tables: Sequence[Table], maker: Maker) -> tuple[object, tuple[str, ...]]:
+    def _settings(self, name: str, tables: Sequence[Table], maker: Maker) -> tuple[Loaded[Any], tuple[str, ...]]:
         """Return the settings, and the variables of a key that is announced and missing."""
         subject = Subject(name=name, kind="Provider", section="providers", further=False, beside=BESIDE)
         front, named = self._key(name, tables)
-        settings: Any = resolve_settings(
+        loaded: Loaded[Any] = resolve_settings(
             maker.settings,
             plugin=subject,
             values=[*front, *(self._plain(name, table) for table in tables)],
             environ=self.environ,
             redactor=self.redactor,
-        ).settings
-        if getattr(settings, "api_key", None) is not None:
-            return settings, ()
+        )
+        if getattr(loaded.settings, "api_key", None) is not None:
+            return loaded, ()
         if named is not None:
-            return settings, (variable(name, "api_key"), named)
-        return self._with_vendor_key(settings), ()
+            return loaded, (variable(name, "api_key"), named)
+        return self._with_vendor_key(loaded), ()
 
-    def _with_vendor_key(self, settings: Any) -> object:
+    def _with_vendor_key(self, loaded: Loaded[Any]) -> Loaded[Any]:
         """Fill in the key that the vendor's own variable holds, of the vendor that the settings themselves choose."""
-        for name in getattr(settings, "key_variables", ()):
+        for name in getattr(loaded.settings, "key_variables", ()):
             if value := self.environ.get(name, "").strip():
-                return attrs.evolve(settings, api_key=self._learned(value))
-        return settings
+                settings = attrs.evolve(loaded.settings, api_key=self._learned(value))
+                return Loaded(settings, {**loaded.sources, "api_key": name})
+        return loaded
 
     def _key(self, name: str, tables: Sequence[Table]) -> tuple[tuple[Table, ...], str | None]:
         """Return the key as a table of its own, if it is there, and the variable that a table names for it."""
         for table in tables:
             if "api_key" in table.values:
                 raise _literal(name, table, "api_key", name)
-        given = _first(tables, ("api_key_env", "api_key_file"))
+        given = _first(tables, SOURCES)
         if given is None:
             return (), None
         table = given[0]
         if "api_key_env" not in table.values:
-            text = self._file(name, table, "api_key_file", table.values["api_key_file"])
-            return (Table({"api_key": self._learned(text)}, table.source),), None
+            return (self._kept(name, table),), None
         named = self._variable(name, table, "api_key_env", table.values["api_key_env"])
         value = self.environ.get(named, "").strip()
         return ((Table({"api_key": self._learned(value)}, named),) if value else ()), named
+
+    def _kept(self, name: str, table: Table) -> Table:
+        """Return the key that a file or the keyring holds, as a table of its own."""
+        if "api_key_file" in table.values:
+            text = self._file(name, table, "api_key_file", table.values["api_key_file"])
+            return Table({"api_key": self._learned(text)}, table.source)
+        place, given = f"{_place(name, [table])}: api_key_keyring", table.values["api_key_keyring"]
+        # What was put here by mistake may be the key itself, so it is not shown.
+        if not isinstance(given, str) or not all(given.partition("/")) or self.redactor.redact(given) != given:
+            raise ConfigurationError(
+                f"{place} names no key of the keyring.", remedy='Write "SERVICE/NAME", such as "nr-llm/work".'
+            )
+        service, _, entry = given.partition("/")
+        key = _keyring.stored(service, entry)
+        if key is None:
+            remedy = f"nr-llm keys set {entry}" if service == _keyring.SERVICE else f"Put it there under {service}."
+            raise ConfigurationError(f"{place}: the keyring has no key {given!r}.", remedy=remedy)
+        return Table({"api_key": self._learned(key)}, f"keyring {given}")
 
     def _plain(self, name: str, table: Table) -> Table:
         """Return a table's settings, with the headers that stand elsewhere filled in."""

@@ -47,6 +47,10 @@ class SettingsDesk:
         """Names of plugins that asked for their settings."""
         return tuple(self._made)
 
+    def all(self) -> Mapping[str, Loaded[Any]]:
+        """Return what each plugin was handed, and where it is from, by the plugin's name."""
+        return dict(self._made)
+
     def loaded(self, plugin: str) -> Loaded[Any] | None:
         """Return what a plugin was handed, and where it is from."""
         return self._made.get(plugin)

@@ -20,7 +20,7 @@ KNOWN: Final = ("configurations", "default_configuration", "default_model", "mod
 PYPROJECT: Final = "pyproject.toml"
 """A file of this name belongs to many; ours is its table ``[tool.nr-llm]``."""
 
-_REMEDY: Final = "Say it in your user configuration instead, or trust this project."
+_REMEDY: Final = "Say it in your user configuration instead, or trust this project: nr-llm config trust."
 
 
 @attrs.frozen
@@ -52,7 +52,9 @@ class Config:
 
     Attributes:
         allow: Distributions whose plugins may load, or None for all.
+        allow_source: Where that list is from; empty if there is none.
         deny: Distributions whose plugins may not.
+        deny_sources: Where each of them is from.
         tables: What plugins are told, by the plugin's name.
         providers: Further services, by the name they get.
         models: Facts, limits and defaults of models, by the alias they get.
@@ -65,7 +67,9 @@ class Config:
     """
 
     allow: tuple[str, ...] | None = None
+    allow_source: str = ""
     deny: tuple[str, ...] = ()
+    deny_sources: Mapping[str, str] = attrs.field(factory=dict)
     tables: Tables = attrs.field(factory=dict)
     providers: Tables = attrs.field(factory=dict)
     models: Tables = attrs.field(factory=dict)
@@ -82,7 +86,9 @@ class Config:
         configuration = other if self.default_configuration is None else self
         return Config(
             allow=other.allow if self.allow is None else self.allow,
+            allow_source=other.allow_source if self.allow is None else self.allow_source,
             deny=(*self.deny, *other.deny),
+            deny_sources={**other.deny_sources, **self.deny_sources},
             tables=_stacked(self.tables, other.tables),
             providers=_stacked(self.providers, other.providers),
             models=_stacked(self.models, other.models),
@@ -127,7 +133,9 @@ def read_config(path: Path, *, trusted: bool | Callable[[bytes], bool]) -> Confi
         _refuse(path, lists=lists, providers=providers, configuration=configuration)
     return Config(
         allow=lists.get("allow"),
+        allow_source=str(path) if "allow" in lists else "",
         deny=lists.get("deny", ()),
+        deny_sources=dict.fromkeys(lists.get("deny", ()), str(path)),
         tables={name: (_plugin(path, name, values, trusted=trusted),) for name, values in plugins.items()},
         providers=providers,
         models=_tables(path, "models", document, trusted=trusted),
@@ -145,7 +153,8 @@ def _refuse(path: Path, *, lists: Iterable[str], providers: Tables, configuratio
     if lists:
         raise ConfigurationError(
             f"{path} is not trusted and sets plugins.{' and plugins.'.join(lists)}.",
-            remedy="Choose plugins in your user configuration or with NR_LLM_PLUGINS, or trust this project.",
+            remedy="Choose plugins in your user configuration or with NR_LLM_PLUGINS, or trust this project: "
+            "nr-llm config trust.",
         )
     if providers:
         raise ConfigurationError(

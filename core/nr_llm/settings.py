@@ -268,7 +268,7 @@ def _refuse_redirection(one: _Declared, given: Given, table: Table) -> None:
         places = " or ".join((*one.variables[:1], "your user configuration"))
         raise ConfigurationError(
             f"{table.source} is not trusted and sets {one.name!r}.",
-            remedy=f"Set {places} instead, or trust this project.",
+            remedy=f"Set {places} instead, or trust this project: nr-llm config trust.",
         )
 
 

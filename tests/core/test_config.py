@@ -98,3 +98,35 @@ class TestOver:
     def test_repr(self):
         """A table shows names and no values."""
         assert "tiger" not in repr(Config(tables={"a": (Table({"api_key": "tiger-7"}),)}))
+
+
+class TestPlaces:
+    def test_a_pyproject(self, tmp_path: Path):
+        """Of a pyproject.toml our table is read, and nothing if it has none."""
+        path = tmp_path / "pyproject.toml"
+        path.write_text(
+            '[project]\nname = "x"\n[tool.nr-llm]\ndefault_model = "a:b"\n[tool.nr-llm.models.m]\n', "utf-8"
+        )
+
+        assert read_config(path, trusted=True).default_model == "a:b"
+        path.write_text('[project]\nname = "x"\n', "utf-8")
+        assert read_config(path, trusted=True) == Config()
+
+    @pytest.mark.parametrize("text", ["tool = 5", "[tool]\nnr-llm = 5"])
+    def test_a_pyproject_of_another_shape(self, tmp_path: Path, text: str):
+        """What is no table is refused."""
+        path = tmp_path / "pyproject.toml"
+        path.write_text(text, "utf-8")
+
+        with pytest.raises(ConfigurationError, match="is no table"):
+            read_config(path, trusted=True)
+
+    def test_trusted_by_its_bytes(self, tmp_path: Path):
+        """Trust may depend on what the file holds, and it is asked about the bytes that are read."""
+        path = write(tmp_path, "[plugins]\ndeny = ['x']\n")
+        seen: list[bytes] = []
+
+        assert read_config(path, trusted=lambda data: not seen.append(data)).deny == ("x",)
+        assert seen == [path.read_bytes()]
+        with pytest.raises(ConfigurationError, match="is not trusted"):
+            read_config(path, trusted=lambda data: data == b"")

@@ -95,12 +95,12 @@ def test_member_carries_licence_readme_and_types(member: Member) -> None:
 
 
 def test_extras_name_each_plugin_and_nothing_else() -> None:
-    """There is one extra for each plugin and `all` is their sum; but for `prices` none brings anything else."""
+    """There is one extra for each plugin and `all` is their sum; but for two none brings anything else."""
     line = ".".join(CORE.project["version"].split(".")[:2])
     pins = {plugin.folder.name: f"{plugin.name}~={line}.0" for plugin in PLUGINS}
     extras = {name: [pin] for name, pin in pins.items()}
 
-    extras |= {"all": sorted(pins.values()), "prices": ["genai-prices>=0.2"]}
+    extras |= {"all": sorted(pins.values()), "keyring": ["keyring>=25"], "prices": ["genai-prices>=0.2"]}
     assert CORE.project["optional-dependencies"] == extras
 
 

@@ -43,6 +43,7 @@ class Asked:
 
     Attributes:
         model: An alias or ``provider:model``, or None.
+        configuration: Name of a configuration, or None.
         system: An instruction in front of the conversation, or None.
         tools: Names of tools, ``none`` alone for none; empty for the default set.
         files: Files with plugins.
@@ -54,6 +55,7 @@ class Asked:
     """
 
     model: str | None = None
+    configuration: str | None = None
     system: str | None = None
     tools: tuple[str, ...] = ()
     files: tuple[Path, ...] = ()
@@ -68,6 +70,11 @@ class Asked:
         """The model that the command line or ``NR_LLM_MODEL`` names, an alias or ``provider:model``, or None."""
         return self.model or os.environ.get("NR_LLM_MODEL") or None
 
+    @property
+    def configured(self) -> str | None:
+        """The configuration that the command line or ``NR_LLM_CONFIGURATION`` names, or None."""
+        return self.configuration or os.environ.get("NR_LLM_CONFIGURATION") or None
+
     def settings(self) -> dict[str, Any]:
         """
         Return the settings of a run.
@@ -81,7 +88,13 @@ class Asked:
 
         limits = None if self.max_rounds is None else Limits(rounds=self.max_rounds)
         options = Options(temperature=self.temperature, max_tokens=self.max_tokens)
-        return {"model": self.named, "tools": chosen_tools(self.tools), "limits": limits, "options": options}
+        return {
+            "model": self.named,
+            "configuration": self.configured,
+            "tools": chosen_tools(self.tools),
+            "limits": limits,
+            "options": options,
+        }
 
 
 def chosen_tools(names: Sequence[str]) -> list[str] | None:
@@ -106,6 +119,12 @@ _OPTIONS: Final = (
         "--model",
         metavar="MODEL",
         help="PROVIDER:MODEL or an alias; else NR_LLM_MODEL, the file's default, the local one.",
+    ),
+    click.option(
+        "-C",
+        "--configuration",
+        metavar="NAME",
+        help="What to begin with and stay within, by name; else NR_LLM_CONFIGURATION or the file's default.",
     ),
     click.option("-s", "--system", metavar="TEXT", help="An instruction in front of the conversation."),
     click.option(
@@ -141,11 +160,16 @@ def conversation(context: click.Context, asked: Asked) -> Iterator[Runtime]:
 
     layers: tuple[Any, ...] = (Retry(),) if not asked.whole else (Retry(), whole_answers)
     with opened(context, asked.files, fallback=DEFAULT_MODEL, middleware=layers) as (host, runtime):
-        named = asked.named or host.default_model
+        named = asked.named or _configured_model(host, asked.configured) or host.default_model
         with ways(by_default=named is None):
             if asked.pull:
                 pull(context, host, named or DEFAULT_MODEL)
             yield runtime
+
+
+def _configured_model(host: PluginHost, name: str | None) -> str | None:
+    name = name or host.default_configuration
+    return None if name is None else host.configuration(name).model
 
 
 @contextmanager

@@ -28,6 +28,8 @@ COMMANDS: Final = {
     "plugins": Place(f"{_HERE}.plugins:plugins", "List and check installed plugins."),
     "providers": Place(f"{_HERE}.providers:providers", "List who offers models."),
     "models": Place(f"{_HERE}.models:models", "List and fetch models."),
+    "config": Place(f"{_HERE}.config:config", "Show, check and trust configuration."),
+    "keys": Place(f"{_HERE}.keys:keys", "Keep keys in the system's keyring."),
     "completion": Place(f"{_HERE}.completion:completion", "Print a script that completes commands in a shell."),
 }
 """The program's commands."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,11 +11,11 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from nr_llm_cli.aside import aside, asked
-from nr_llm_cli.options import Globals, globals_of, redactor_of
+from nr_llm_cli.layers import config_of
+from nr_llm_cli.options import globals_of, redactor_of
 
 if TYPE_CHECKING:
     from nr_llm import PluginHost
-    from nr_llm.config import Config
     from nr_llm.runtime import Runtime
 
 _HOST: Final = "nr_llm_cli.host"
@@ -52,21 +51,6 @@ def open_host(context: click.Context, files: Sequence[Path] = ()) -> PluginHost:
         if record.distribution is None:
             host.require(record.name)
     return host
-
-
-def config_of(said: Globals) -> Config | None:
-    """
-    Return what the configuration file says: ``--config``, else ``NR_LLM_CONFIG``; both are the user's own words.
-
-    Raises:
-        ConfigurationError: It cannot be read.
-    """
-    path = said.config or os.environ.get("NR_LLM_CONFIG")
-    if not path:
-        return None
-    from nr_llm.config import read_config
-
-    return read_config(Path(path), trusted=True)
 
 
 def module_of(path: Path) -> ModuleType:

@@ -89,7 +89,7 @@ def perform(runtime: Runtime, prompt: Prompt, reporter: Reporter, **settings: An
     Raises:
         NrLlmError: The run failed; the reporter has been told.
     """
-    about = _about(runtime, settings.get("model"))
+    about = _about(runtime, settings.get("model"), settings.get("configuration"))
     stream = runtime.stream(prompt, **settings)
     reporter.begin(attrs.evolve(about, run_id=stream.run_id))
     waiting: tuple[str, ...] = ()
@@ -115,8 +115,8 @@ def _waiting(event: Event) -> tuple[str, ...]:
     return ()
 
 
-def _about(runtime: Runtime, model: str | None) -> About:
-    provider, known = runtime.describe(model)
+def _about(runtime: Runtime, model: str | None, configuration: str | None) -> About:
+    provider, known = runtime.describe(model, configuration=configuration)
     endpoint = provider.endpoint
     name = f"{provider.name}:{known.name}"
     return About(run_id="", model=name, host=endpoint.host, local=endpoint.local, notice=known.notice)

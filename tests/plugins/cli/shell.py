@@ -45,6 +45,9 @@ def nr_llm_tools():
 '''
 """What the plugin files of these tests begin with."""
 
+NOWHERE = "/nonexistent/nr-llm"
+"""A home without any file, so that a test finds no settings of whoever runs it."""
+
 ADDS = 'calling(("add", {"a": 1, "b": 2}), usage=Usage(10, 5)), "The sum is 3."'
 """A model that calls a tool and answers."""
 
@@ -72,7 +75,9 @@ def invoke(
 ) -> Result:
     """Run the command in this process, without installed plugins and without the environment's settings."""
     clean: dict[str, str | None] = dict.fromkeys(name for name in os.environ if name.startswith("NR_LLM_"))
-    runner = CliRunner(env={**clean, "NR_LLM_PLUGINS": "", **(env or {})}, catch_exceptions=False)
+    runner = CliRunner(
+        env={**clean, "NR_LLM_PLUGINS": "", "NR_LLM_HOME": NOWHERE, **(env or {})}, catch_exceptions=False
+    )
     return runner.invoke(program, [str(argument) for argument in arguments], input=stdin)
 
 
@@ -84,7 +89,7 @@ def ask(path: Path, *arguments: str | Path, **settings: Any) -> Result:
 def environment(more: Mapping[str, str] | None = None) -> dict[str, str]:
     """Return the environment of a process of its own, without settings of ours."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("NR_LLM_", "COV_"))}
-    return {**kept, "NR_LLM_PLUGINS": "", "PYTHONUTF8": "1", **(more or {})}
+    return {**kept, "NR_LLM_PLUGINS": "", "NR_LLM_HOME": NOWHERE, "PYTHONUTF8": "1", **(more or {})}
 
 
 def command(*arguments: str | Path) -> list[str]:

@@ -44,7 +44,7 @@ def chat(context: click.Context, /, **options: Any) -> int:
     console = Console(quiet=rest["quiet"], verbose=rest["verbose"], colour=globals_of(context).colour)
     settings = asked.settings()
     with conversation(context, asked) as runtime:
-        runtime.describe(asked.named)  # says at once when there is no such model
+        runtime.describe(asked.named, configuration=asked.configured)  # says at once when there is no such model
         Conversation(runtime, console, asked=asked, settings=settings).hold(lines(console))
     return 0
 

@@ -61,7 +61,7 @@ def doctor(context: click.Context, *, strict: bool, as_json: bool) -> int:
 
     host = host_of(context)
     findings = asked(host.doctor)
-    _tell(findings, as_json=as_json)
+    tell(findings, as_json=as_json)
     bad = sum(finding.serious or strict for finding in findings)
     if bad:
         problems = "1 problem" if bad == 1 else f"{bad} problems"
@@ -71,7 +71,8 @@ def doctor(context: click.Context, *, strict: bool, as_json: bool) -> int:
     return 0
 
 
-def _tell(findings: tuple[Finding, ...], *, as_json: bool) -> None:
+def tell(findings: tuple[Finding, ...], *, as_json: bool) -> None:
+    """Write findings: what, why and what to do."""
     import attrs
 
     from nr_llm_cli.screen import document, one_line

@@ -80,25 +80,25 @@ class AsyncPerformer:
 
     async def complete(self, request: CompletionRequest) -> AsyncGenerator[Event | Answer[CompletionResponse], None]:
         """Ask the model once, yielding deltas when the answer is streamed."""
-        self.desk.may_ask()
-        began = time.monotonic()
+        began, deadline = time.monotonic(), self.desk.deadline()
+        self.desk.may_ask(deadline)
         delivery = Delivery(request)
         reply: CompletionResponse | None = None
         try:
-            async with aclosing(self._ask(request)) as items:
+            async with aclosing(self._ask(request, deadline)) as items:
                 async for item in items:
                     if isinstance(item, CompletionResponse):
                         reply = item
                         break
                     for delta in self.desk.shown(delivery.feed(item)):
                         yield delta
-                    self.desk.go_on()
+                    self.desk.go_on(deadline)
             if reply is None:
-                self.desk.go_on()  # one that was told to stop has nothing to say
+                self.desk.go_on(deadline)  # one that was told to stop has nothing to say
                 raise MalformedReplyError("the answer ended without a reply", provider=self.desk.provider_name)
         except Exception as error:
             delivery.blame(error)
-            self.desk.paid(getattr(error, "usage", None))
+            self.desk.unanswered(error, began=began, deadline=deadline)
             raise
         self.desk.paid(reply.total_usage)
         if request.stream or request.stages:
@@ -106,12 +106,29 @@ class AsyncPerformer:
                 yield delta
         yield Answer(attrs.evolve(delivery.filtered(reply), elapsed=time.monotonic() - began))
 
-    def _ask(self, request: CompletionRequest) -> Pieces:
+    def _ask(self, request: CompletionRequest, deadline: float | None) -> Pieces:
         provider = self.desk.provider
         if self._transport is None:
-            return self._direct(cast(DirectProvider, provider), request)
-        codec = cast(HttpProvider, provider).codec
-        return self._stream(codec, request) if request.stream else self._send(codec, request)
+            pieces = self._direct(cast(DirectProvider, provider), request)
+        else:
+            codec = cast(HttpProvider, provider).codec
+            pieces = self._stream(codec, request) if request.stream else self._send(codec, request)
+        return pieces if deadline is None else self._until(deadline, pieces)
+
+    async def _until(self, deadline: float, pieces: Pieces) -> Pieces:
+        """Yield the pieces of an answer, as long as the run has time."""
+        async with aclosing(pieces):
+            while True:
+                try:
+                    async with asyncio.timeout(deadline - time.monotonic()) as clock:
+                        piece = await anext(pieces)
+                except StopAsyncIteration:
+                    return
+                except TimeoutError:
+                    if not clock.expired():
+                        raise
+                    raise self.desk.out_of_time(deadline) from None
+                yield piece
 
     async def _direct(self, provider: DirectProvider, request: CompletionRequest) -> Pieces:
         """Run a blocking provider in a thread, and stop it when nobody waits any more."""
@@ -201,13 +218,16 @@ class AsyncPerformer:
 
     async def wait(self, seconds: float, jitter: float) -> None:
         """Pause, or until the run is cancelled."""
+        began, deadline = time.monotonic(), self.desk.deadline()
+        seconds += random.random() * jitter  # noqa: S311  # no secret depends on it
         inbox = Inbox()
         unsubscribe = self.desk.cancelled.on_cancel(lambda: inbox.post(None))
         try:
-            await inbox.get(seconds + random.random() * jitter)  # noqa: S311  # no secret depends on it
+            await inbox.get(seconds if deadline is None else min(seconds, deadline - began))
         finally:
             unsubscribe()
-        self.desk.go_on()
+        self.desk.lost += time.monotonic() - began
+        self.desk.go_on(deadline)
 
     async def open(self) -> None:
         """Have the run kept from here on."""

@@ -19,7 +19,7 @@ from typing import Any, TypeAlias
 import attrs
 
 from nr_llm._desk import Desk
-from nr_llm._seam import Admitted, admit, failed, received, timed_out
+from nr_llm._seam import Admitted, admit, failed, out_of_time, received, timed_out
 from nr_llm.cancellation import Cancellation
 from nr_llm.effects import CallOutcome
 from nr_llm.errors import RunCancelledError
@@ -97,6 +97,7 @@ class CallBatch:
         self._post = post
         self._running: dict[int, Job] = {}
         self._waiting: list[tuple[PendingCall, Admitted]] = []
+        self._began, self._deadline = time.monotonic(), desk.deadline()
         self._wake = lambda: post(Wake())
         self._unsubscribe = desk.cancelled.on_cancel(self._wake)
         desk.finished, desk.started = {}, set()
@@ -134,7 +135,7 @@ class CallBatch:
     def _start(self, pending: PendingCall, admitted: Admitted) -> Job:
         now = time.monotonic()
         tool = admitted.tool
-        deadline = None if tool.timeout is None else now + tool.timeout
+        deadline = _sooner(self._deadline, None if tool.timeout is None else now + tool.timeout)
         cancelled = self._desk.cancelled.child()
         arguments = admitted.arguments
         if tool.context is not None:
@@ -153,6 +154,7 @@ class CallBatch:
     def wait_seconds(self) -> float | None:
         """Return how long nothing can happen but a message; None for as long as it takes."""
         deadlines = [job.deadline for job in self._running.values() if job.deadline is not None and job.ended is None]
+        deadlines += [self._deadline] if self._waiting and self._deadline is not None else []
         return min(max(0.0, min(deadlines) - time.monotonic()), LONGEST_WAIT) if deadlines else None
 
     def handle(self, message: Message | None) -> Iterator[Event]:
@@ -188,7 +190,14 @@ class CallBatch:
             if job.ended is None and job.deadline is not None and job.deadline <= now:
                 job.let_go("timed out")
                 self._desk.give_up(job.admitted.tool)
-                yield from self._end(job, timed_out(job.admitted.tool))
+                late = self._deadline is not None and job.deadline >= self._deadline
+                yield from self._end(job, (out_of_time if late else timed_out)(job.admitted.tool))
+        if self._deadline is not None and self._deadline <= now:
+            waiting, self._waiting = self._waiting, []
+            for pending, _ in waiting:
+                result = ToolResult.error("Not executed: the run's time is used up.")
+                outcome = CallOutcome(result, now - self._began, executed=False)
+                yield from self._finish(pending.index, pending.call, outcome)
 
     def _end(self, job: Job, result: ToolResult) -> Iterator[Event]:
         del self._running[job.index]
@@ -215,6 +224,10 @@ class CallBatch:
             job.cancelled.leave()
             self._desk.slots.give_back(job.admitted.tool)
         self._running.clear()
+
+
+def _sooner(one: float | None, other: float | None) -> float | None:
+    return other if one is None else one if other is None else min(one, other)
 
 
 def discard(awaitable: object) -> None:

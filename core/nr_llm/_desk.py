@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -22,7 +23,14 @@ from nr_llm._turns import past_invocations
 from nr_llm.actors import Actor
 from nr_llm.cancellation import Cancellation
 from nr_llm.effects import CallOutcome
-from nr_llm.errors import ProviderError, RunCancelledError, StoreError, StreamInterruptedError, ToolError
+from nr_llm.errors import (
+    BudgetExceededError,
+    ProviderError,
+    RunCancelledError,
+    StoreError,
+    StreamInterruptedError,
+    ToolError,
+)
 from nr_llm.events import Delta, TextDelta
 from nr_llm.limits import Limits
 from nr_llm.providers import Provider
@@ -55,6 +63,7 @@ class Desk:
         last: The last recorded state.
         finished: Outcomes of the batch under way, by index in the turn.
         started: Indices of its calls that began.
+        lost: Seconds since the last checkpoint that no answer has reported yet.
         purse: What the run's actor may still spend, or None where nothing bounds them.
         abandoned: Calls that timed out and may still run.
         invocations: The calls of the run so far, artifacts and all.
@@ -77,6 +86,7 @@ class Desk:
     secret_of: Callable[[str], str] | None = None
     finished: dict[int, CallOutcome] = attrs.field(factory=dict)
     started: set[int] = attrs.field(factory=set)
+    lost: float = 0.0
     purse: Purse | None = None
     abandoned: int = 0
     invocations: list[ToolInvocation] = attrs.field(factory=list)
@@ -87,27 +97,66 @@ class Desk:
         """The provider's name, for errors."""
         return self.provider.name if self.provider is not None else ""
 
-    def go_on(self) -> None:
+    def deadline(self) -> float | None:
+        """Return when the run's time is up, by the monotonic clock, if what begins now is all that takes time."""
+        most = self.limits.seconds
+        return None if most is None else time.monotonic() + most - self.last.seconds - self.lost
+
+    def go_on(self, deadline: float | None = None) -> None:
         """
         Return if the run shall go on.
 
+        Args:
+            deadline: When its time is up, or None where that is not looked at.
+
         Raises:
             RunCancelledError: It was cancelled.
+            BudgetExceededError: Its time is up.
         """
         if self.cancelled.cancelled:
             raise RunCancelledError(self.cancelled.reason)
+        if deadline is not None and time.monotonic() >= deadline:
+            raise self.out_of_time(deadline)
 
-    def may_ask(self) -> None:
+    def out_of_time(self, deadline: float) -> BudgetExceededError:
+        """Return the error for a run whose time was up at a deadline."""
+        most = self.limits.seconds or 0.0
+        return BudgetExceededError(
+            f"Run {self.run_id} has used up its {most:g} seconds.",
+            measure="seconds",
+            limit=most,
+            spent=most + max(0.0, time.monotonic() - deadline),
+            reason=str(TerminationReason.TIME_EXHAUSTED),
+        )
+
+    def may_ask(self, deadline: float | None) -> None:
         """
         Return if the model may be asked.
 
         Raises:
             RunCancelledError: The run was cancelled.
-            BudgetExceededError: The actor has no budget left.
+            BudgetExceededError: The run's time is up, or its actor has no budget left.
         """
-        self.go_on()
+        self.go_on(deadline)
         if self.purse is not None:
             self.purse.check()
+
+    def unanswered(self, error: Exception, *, began: float, deadline: float | None) -> None:
+        """
+        Take in a model call that failed: the time it took, which no answer reports, and what it used.
+
+        Raises:
+            BudgetExceededError: The run's time was up meanwhile, which is why it failed.
+        """
+        elapsed = time.monotonic() - began
+        self.lost += elapsed
+        if isinstance(error, ProviderError):
+            error.elapsed = elapsed
+            self.paid(error.usage)
+            if deadline is not None and time.monotonic() >= deadline:
+                late = self.out_of_time(deadline)
+                late.partial = getattr(error, "partial", "")
+                raise late from error
 
     def paid(self, usage: Usage | None) -> None:
         """Take in what a model call used, however it ended."""
@@ -116,7 +165,7 @@ class Desk:
 
     def note(self, state: RunState) -> None:
         """Take in a checkpoint; it holds all that has finished, and the next turn counts its calls from 0 again."""
-        self.last, self.finished, self.started = state, {}, set()
+        self.last, self.finished, self.started, self.lost = state, {}, set(), 0.0
 
     def part(self, state: RunState) -> None:
         """Tell the observers, once, how the run ended."""
@@ -253,5 +302,5 @@ class Delivery:
         """Mark `error` if a part of the reply had left already, and note that part."""
         if isinstance(error, ProviderError):
             error.delivered = error.delivered or self.delivered
-        if isinstance(error, StreamInterruptedError):
+        if isinstance(error, (BudgetExceededError, StreamInterruptedError)):
             error.partial = error.partial or "".join(self._pieces)

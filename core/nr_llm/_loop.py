@@ -129,9 +129,9 @@ def result_of(state: RunState, invocations: Sequence[ToolInvocation], answering:
     )
 
 
-def _ended(state: RunState, reason: TerminationReason) -> Flow[RunState]:
+def _ended(state: RunState, reason: TerminationReason, partial: str = "") -> Flow[RunState]:
     """End a run between two model calls, with what the model had written so far."""
-    state = attrs.evolve(state, answer=last_text(state) if reason.budget else "", reason=reason)
+    state = attrs.evolve(state, answer=(partial or last_text(state)) if reason.budget else "", reason=reason)
     yield from ask(Record(None, state))
     return state
 
@@ -165,7 +165,7 @@ def _next_reply(state: RunState, plan: Plan, taken: set[str]) -> Flow[RunState]:
     try:
         reply = yield from plan.completer(request)
     except BudgetExceededError as error:  # found by the world, which knows clocks and ledgers
-        return (yield from _ended(broken_off(state, error), TerminationReason(error.reason)))
+        return (yield from _ended(broken_off(state, error), TerminationReason(error.reason), error.partial))
     state = with_reply(state, reply, taken=taken, tools_offered=bool(tools), last=last)
     unfit = None
     if plan.answering is not None:

@@ -6,7 +6,7 @@ import inspect
 import queue
 import random
 import time
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from functools import partial
 from typing import Any, Generic, TypeAlias, TypeVar, cast
@@ -63,48 +63,50 @@ class Performer:
 
     def complete(self, request: CompletionRequest) -> Iterator[Event | Answer[CompletionResponse]]:
         """Ask the model once, yielding deltas when the answer is streamed."""
-        self.desk.may_ask()
-        began = time.monotonic()
+        began, deadline = time.monotonic(), self.desk.deadline()
+        self.desk.may_ask(deadline)
         delivery = Delivery(request)
         try:
-            with closing(self._ask(request)) as items:
+            with closing(self._ask(request, deadline)) as items:
                 for item in items:
                     if isinstance(item, CompletionResponse):
                         reply = item
                         break
                     yield from self.desk.shown(delivery.feed(item))
-                    self.desk.go_on()
+                    self.desk.go_on(deadline)
                 else:
-                    self.desk.go_on()  # one that was told to stop has nothing to say
+                    self.desk.go_on(deadline)  # one that was told to stop has nothing to say
                     raise MalformedReplyError("the answer ended without a reply", provider=self.desk.provider_name)
         except Exception as error:
             delivery.blame(error)
-            self.desk.paid(getattr(error, "usage", None))
+            self.desk.unanswered(error, began=began, deadline=deadline)
             raise
         self.desk.paid(reply.total_usage)
         if request.stream or request.stages:
             yield from self.desk.shown(delivery.rest(reply))
         yield Answer(attrs.evolve(delivery.filtered(reply), elapsed=time.monotonic() - began))
 
-    def _ask(self, request: CompletionRequest) -> Pieces:
+    def _ask(self, request: CompletionRequest, deadline: float | None) -> Pieces:
         provider = self.desk.provider
         if self._transport is None:
             return self._direct(cast(DirectProvider, provider), request)
         codec = cast(HttpProvider, provider).codec
-        return self._stream(codec, request) if request.stream else self._send(codec, request)
+        within = {} if deadline is None else {"seconds": deadline - time.monotonic()}
+        return self._stream(codec, request, within) if request.stream else self._send(codec, request, within)
 
     def _direct(self, provider: DirectProvider, request: CompletionRequest) -> Pieces:
         yield from provider.complete(request, self.desk.cancelled)
 
-    def _send(self, codec: Codec, request: CompletionRequest) -> Pieces:
-        reply = self._transport.send(codec.encode(request, self._memo.of(request)))
+    def _send(self, codec: Codec, request: CompletionRequest, within: Mapping[str, float]) -> Pieces:
+        reply = self._transport.send(codec.encode(request, self._memo.of(request)), **within)
         if not 200 <= reply.status < 300:
             raise codec.error(reply)
         yield codec.decode(reply, request)
 
-    def _stream(self, codec: Codec, request: CompletionRequest) -> Pieces:
+    def _stream(self, codec: Codec, request: CompletionRequest, within: Mapping[str, float]) -> Pieces:
         with ExitStack() as closing_reply:
-            reply = closing_reply.enter_context(self._transport.stream(codec.encode(request, self._memo.of(request))))
+            sent = self._transport.stream(codec.encode(request, self._memo.of(request)), **within)
+            reply = closing_reply.enter_context(sent)
             if not 200 <= reply.status < 300:
                 raise codec.error(reply.read())
             decoder = codec.decoder(request)
@@ -165,10 +167,13 @@ class Performer:
 
     def wait(self, seconds: float, jitter: float) -> None:
         """Pause, or until the run is cancelled."""
-        end = time.monotonic() + seconds + random.random() * jitter  # noqa: S311  # no secret depends on it
+        began, deadline = time.monotonic(), self.desk.deadline()
+        end = began + seconds + random.random() * jitter  # noqa: S311  # no secret depends on it
+        end = end if deadline is None else min(end, deadline)
         while (left := end - time.monotonic()) > 0 and not self.desk.cancelled.wait(patience(left)):
             pass
-        self.desk.go_on()
+        self.desk.lost += time.monotonic() - began
+        self.desk.go_on(deadline)
 
     def open(self) -> None:
         """Have the run kept from here on."""

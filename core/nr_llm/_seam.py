@@ -110,7 +110,15 @@ def failed(
 
 def timed_out(tool: Tool) -> ToolResult:
     """Return the error turn for a tool that took too long."""
-    text = f"Tool {tool.name!r} timed out after {tool.timeout:g} seconds"
+    return _given_up(tool, f"Tool {tool.name!r} timed out after {tool.timeout:g} seconds")
+
+
+def out_of_time(tool: Tool) -> ToolResult:
+    """Return the error turn for a tool that still ran when its run's time was used up."""
+    return _given_up(tool, f"Tool {tool.name!r} was given up: the run's time is used up")
+
+
+def _given_up(tool: Tool, text: str) -> ToolResult:
     if tool.writes:
         return ToolResult.error(f"{text}; its outcome is unknown. Do not repeat it without checking.")
     return ToolResult.error(f"{text}.")

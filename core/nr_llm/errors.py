@@ -304,7 +304,10 @@ class BudgetExceededError(NrLlmError):
         limit: How much may be spent.
         spent: How much was.
         frees_at: When it is free again, in UTC, or None if it never is.
+        partial: What the model had written when its answer was broken off.
     """
+
+    partial: str = ""
 
     def __init__(
         self,

@@ -18,6 +18,8 @@ from importlib import import_module
 from inspect import isawaitable
 from typing import TYPE_CHECKING, Any
 
+import attrs
+
 from nr_llm._explain import explained
 from nr_llm._reach import Target, no_trust, proxy_for, target, tls_context
 from nr_llm._receive import AsyncHttpStream, HttpStream, agathered, gathered
@@ -54,9 +56,13 @@ class HttpTransport:
         self._pools: dict[str, httpcore.ConnectionPool] = {}
         self._lock = threading.Lock()
 
-    def send(self, request: HttpRequest) -> HttpReply:
+    def send(self, request: HttpRequest, *, seconds: float | None = None) -> HttpReply:
         """
         Send a request and return the whole reply, whatever its status; redirects are not followed.
+
+        Args:
+            request: The request.
+            seconds: How long to wait at most for each piece of the reply, where that is less than the options say.
 
         Raises:
             TransportError: No reply came; `url` and the message say where and what to check.
@@ -64,9 +70,9 @@ class HttpTransport:
             MalformedReplyError: The reply is too large, or compressed in a way that cannot be read.
         """
         request = self._signed(request)
-        place = target(request.url)
-        with explained(place, self._options):
-            response = self._open(request, place)
+        place, options = target(request.url), _within(self._options, seconds)
+        with explained(place, options):
+            response = self._open(request, place, options)
             try:
                 headers = _headers(response)
                 body = gathered(self._pieces(response, headers))
@@ -74,21 +80,25 @@ class HttpTransport:
                 response.close()
             return HttpReply(_status(response), headers, body)
 
-    def stream(self, request: HttpRequest) -> HttpStream:
+    def stream(self, request: HttpRequest, *, seconds: float | None = None) -> HttpStream:
         """
         Send a request and return its reply as soon as the headers are there.
+
+        Args:
+            request: The request.
+            seconds: As for `send`.
 
         Raises:
             TransportError: As `send`.
             ConfigurationError: As `send`.
         """
         request = self._signed(request)
-        place = target(request.url)
-        with explained(place, self._options):
-            response = self._open(request, place)
+        place, options = target(request.url), _within(self._options, seconds)
+        with explained(place, options):
+            response = self._open(request, place, options)
             headers = _headers(response)
             pieces = iter(self._pieces(response, headers))
-            return HttpStream(_status(response), headers, response, pieces, place, self._options)
+            return HttpStream(_status(response), headers, response, pieces, place, options)
 
     def close(self) -> None:
         """Close all connections; the transport may be used again and opens new ones."""
@@ -97,10 +107,10 @@ class HttpTransport:
         for pool in pools.values():
             pool.close()
 
-    def _open(self, request: HttpRequest, place: Target) -> Any:
+    def _open(self, request: HttpRequest, place: Target, options: TransportOptions) -> Any:
         if self._client is None:
-            return self._pool(place).handle_request(_own_request(request, place, self._options))
-        built = _client_request(self._client, request, place, self._options)
+            return self._pool(place).handle_request(_own_request(request, place, options))
+        built = _client_request(self._client, request, place, options)
         return self._client.send(built, stream=True, follow_redirects=False)
 
     def _pieces(self, response: Any, headers: Mapping[str, str]) -> Iterable[bytes]:
@@ -226,6 +236,18 @@ class AsyncHttpTransport:
             for ended in [old for old in self._loops if old.is_closed()]:
                 del self._loops[ended]
             return self._loops.setdefault(loop, {})
+
+
+def _within(options: TransportOptions, seconds: float | None) -> TransportOptions:
+    """Return options that wait no longer than `seconds`, or as long as before."""
+    if seconds is None or seconds >= max(options.connect_seconds, options.read_seconds):
+        return options
+    least = max(seconds, 0.001)  # none at all would be refused
+    return attrs.evolve(
+        options,
+        connect_seconds=min(options.connect_seconds, least),
+        read_seconds=min(options.read_seconds, least),
+    )
 
 
 def _checked(signed: Any) -> HttpRequest:

@@ -412,6 +412,21 @@ class TestFailures:
 
         assert caught.value.retryable
 
+    @pytest.mark.parametrize("way", ["send", "stream"])
+    def test_a_request_may_have_less_time(self, way: str, silent_url: str) -> None:
+        """A run with little time left waits no longer than that, whatever the options say."""
+        transport = HttpTransport(TransportOptions(read_seconds=1_000, connect_seconds=1_000))
+        with pytest.raises(TransportError, match=r"silent for 0\.05 s"):
+            getattr(transport, way)(post(silent_url), seconds=0.05)
+        transport.close()
+
+    def test_more_time_changes_nothing(self, silent_url: str) -> None:
+        """Time beyond that of the options does not lengthen them."""
+        transport = HttpTransport(TransportOptions(read_seconds=0.05, connect_seconds=0.05))
+        with pytest.raises(TransportError, match=r"silent for 0\.05 s"):
+            transport.send(post(silent_url), seconds=1_000)
+        transport.close()
+
     def test_a_server_that_hangs_up_is_a_transport_error(self, colour: Colour) -> None:
         """A connection closed without an answer may be tried again."""
         with WireServer([CLOSE]) as server, pytest.raises(TransportError, match="broke") as caught:

@@ -14,6 +14,7 @@ from nr_llm import (
     ChatMessage,
     CompletionRequest,
     CompletionResponse,
+    Limits,
     Runtime,
     ServiceError,
     TextDelta,
@@ -130,6 +131,14 @@ class TestHttpRuns:
 
         assert "all done" == result.content
         assert ["user", "assistant", "tool"] == [m["role"] for m in seen[1]["messages"]]
+
+    @pytest.mark.parametrize("streamed", [False, True])
+    def test_a_run_of_bounded_time(self, colour: Any, streamed: bool) -> None:
+        """A run with a bound of time sends and reads as any other."""
+        own = runtime([(200, "!echo"), (200, "all\ndone")], [], limits=Limits(seconds=1_000))
+        result = colour.stream(own).outcome if streamed else colour.run(own)
+
+        assert "all done" == result.content
 
     @pytest.mark.parametrize("streamed", [False, True])
     def test_a_failure(self, colour: Any, streamed: bool) -> None:

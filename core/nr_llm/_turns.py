@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
@@ -32,7 +32,7 @@ def with_reply(
     reply: CompletionResponse,
     *,
     taken: set[str],
-    tools_offered: bool,
+    offered: Collection[str],
     last: TerminationReason | None,
 ) -> RunState:
     """
@@ -42,10 +42,12 @@ def with_reply(
         state: The run when the request was sent.
         reply: The answer.
         taken: Ids of all calls so far; those of the reply are added.
-        tools_offered: Whether the request offered tools; calls nobody offered are no calls.
+        offered: Names of the tools that the request offered.  Where it offered none, calls are no calls; nor are those
+            of others in the closing request, or a model that calls them for ever would never be through.
         last: Why this was the closing request, if it was.
     """
-    calls = _unique(reply.tool_calls or (), taken) if tools_offered else ()
+    made = [call for call in reply.tool_calls or () if call.name in offered or (offered and not last)]
+    calls = _unique(made, taken)
     content = reply.content or reply.refusal or ""
     turn = reply.to_message(content=content, tool_calls=calls)
     state = attrs.evolve(
@@ -127,7 +129,7 @@ def screened(state: RunState, batch: Batch, toolbox: Toolbox) -> tuple[Batch, di
 def _refusal(pending: PendingCall, state: RunState, toolbox: Toolbox, *, ran: int, remote: int) -> str | None:
     limits, tool = state.limits, toolbox.get(pending.call.name)
     if pending.verdict is Verdict.DENIED:
-        return f"A person declined this call of {pending.call.name!r}; it was not executed. Do not repeat it."
+        return declined(pending.call.name)
     if pending.started and tool is not None and tool.effect is ToolEffect.WRITE:
         return OUTCOME_UNKNOWN
     if pending.index >= limits.calls_per_turn:
@@ -139,6 +141,11 @@ def _refusal(pending: PendingCall, state: RunState, toolbox: Toolbox, *, ran: in
     if tool is not None and tool.remote and remote >= limits.remote_calls:
         return f"Not executed: the run's budget of {limits.remote_calls} remote calls is used up. Go on without them."
     return None
+
+
+def declined(name: str) -> str:
+    """Return what the model reads about a call that a person declined."""
+    return f"A person declined this call of {name!r}; it was not executed. Do not repeat it."
 
 
 OUTCOME_UNKNOWN = "The call was started and interrupted; its outcome is unknown. Do not repeat it without checking."

@@ -288,6 +288,25 @@ class TestForcedTool:
         assert driven.outcome.reason is TerminationReason.MAX_ROUNDS
         assert driven.outcome.output == Invoice("7", 9.5)
 
+    def test_a_model_that_calls_other_tools_for_ever_is_stopped(self) -> None:
+        """The closing request offers none of them: their calls do not run, and an answer beside them counts."""
+        from nr_llm import Limits
+
+        def looking() -> CompletionResponse:
+            return calling(("look", {}))
+
+        limits, ran = Limits(rounds=1), [looking()] * 4
+        with pytest.raises(InvalidOutputError, match="not JSON"):
+            run(ran, look, limits=limits)
+        driven = run([*ran[:2], answer(GOOD)], look, limits=limits)
+        assert [i.name for i in driven.outcome.invocations] == ["look"]
+        assert requests(driven)[2].messages[-1].content == "Now give the answer: call final_answer."
+
+        both = attrs.evolve(
+            answer(GOOD), tool_calls=(ToolCall("b", "look"), ToolCall("a", "final_answer", json.loads(GOOD)))
+        )
+        assert run([looking(), both], look, limits=limits).outcome.output == Invoice("7", 9.5)
+
     def test_its_name_is_nobody_else_s(self) -> None:
         """A tool may be called so already."""
         taken = ("final_answer", "final_answer_2")

@@ -189,7 +189,8 @@ class Assembly:
         desk = self._desk(state, toolbox, provider=provider, actor=actor, **_extras(settings))
         answering = _answering(settings.get("output") or state.output, known, toolbox)
         plan = self._plan(state, known, toolbox, answering, streamed=False)
-        self._keep(desk, state, privacy=strictest(self.privacy))
+        bound = None if configuration is None else configuration.privacy
+        self._keep(desk, state, privacy=strictest(self.privacy, bound))
         return Setting(tool_loop(state, plan, desk.invocations), desk)
 
     def single_completion(

@@ -12,6 +12,7 @@ from nr_llm import (
     ConfigurationError,
     InvalidValueError,
     Limits,
+    MemoryStore,
     Options,
     RunState,
     Runtime,
@@ -514,6 +515,36 @@ class TestResume:
         with pytest.raises(ConfigurationError, match=r"began with the configuration 'help', which is gone"):
             own.resume(outcome, True)
         assert own.scripted.requests == []  # type: ignore[attr-defined]
+
+
+class TestPrivacy:
+    TEXT = ROW + 'tools = ["erase"]\nprivacy = "none"\n'
+
+    @pytest.mark.parametrize(
+        ("configured", "of_the_runtime", "of_the_run", "kept"),
+        [("none", "full", "full", "none"), ("full", None, None, "full"), ("full", "redacted", None, "redacted")],
+    )
+    def test_the_strictest_counts(
+        self, tmp_path: Path, configured: str, of_the_runtime: str | None, of_the_run: str | None, kept: str
+    ):
+        """Nobody loosens what another says."""
+        store = MemoryStore()
+        own = runtime(config(tmp_path, ROW + f"privacy = {configured!r}"), store=store, privacy=of_the_runtime)
+        result = own.run("hi", configuration="help", privacy=of_the_run)
+        found = store.run(result.run_id)
+
+        assert found is not None
+        assert (found.head.privacy, found.head.configuration) == (PrivacyLevel(kept), "help")
+
+    def test_of_a_run_that_goes_on(self, tmp_path: Path):
+        """Also where another store takes it up."""
+        read, store = config(tmp_path, self.TEXT), MemoryStore()
+        suspended = runtime(read, calling(("erase", {}))).run("hi", configuration="help")
+        result = runtime(read, "done", store=store, privacy="full").resume(suspended, True)
+        found = store.run(result.run_id)
+
+        assert found is not None
+        assert found.head.privacy is PrivacyLevel.NONE
 
 
 class TestContributed:

@@ -166,7 +166,8 @@ def _next_reply(state: RunState, plan: Plan, taken: set[str]) -> Flow[RunState]:
         reply = yield from plan.completer(request)
     except BudgetExceededError as error:  # found by the world, which knows clocks and ledgers
         return (yield from _ended(broken_off(state, error), TerminationReason(error.reason), error.partial))
-    state = with_reply(state, reply, taken=taken, offered=names, last=last)
+    allowed = () if options.tool_choice == "none" else names
+    state = with_reply(state, reply, taken=taken, offered=allowed, last=last)
     unfit = None
     if plan.answering is not None:
         state, unfit = plan.answering.judged(state, last=last)

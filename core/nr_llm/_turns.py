@@ -42,8 +42,8 @@ def with_reply(
         state: The run when the request was sent.
         reply: The answer.
         taken: Ids of all calls so far; those of the reply are added.
-        offered: Names of the tools that the request offered.  Where it offered none, calls are no calls; nor are those
-            of others in the closing request, or a model that calls them for ever would never be through.
+        offered: Names of the tools that the model might call.  Where it might call none, calls are no calls; nor
+            are those of others in the closing request, or a model that calls them for ever would never be through.
         last: Why this was the closing request, if it was.
     """
     made = [call for call in reply.tool_calls or () if call.name in offered or (offered and not last)]

@@ -145,6 +145,14 @@ class TestEnding:
         assert "well" == run.outcome.content
         assert run.outcome.messages[-1].tool_calls is None
 
+    def test_calls_that_the_choice_forbids_are_no_calls(self) -> None:
+        """A service may not know such a choice, and a model may call what it saw called before."""
+        forbidden = {"options": Options(tool_choice="none")}
+        run = loop([calling(("look", {}), content="well")], look, state=forbidden)
+
+        assert ("well", ()) == (run.outcome.content, run.outcome.invocations)
+        assert run.outcome.messages[-1].tool_calls is None
+
     def test_no_tools_means_one_plain_completion(self) -> None:
         """Case 28: without tools exactly one plain request is made, and it counts as complete."""
         run = loop([calling(("look", {}), content="plain")])

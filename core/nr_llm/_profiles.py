@@ -49,7 +49,7 @@ class Profiles:
             tables = self.tables(name)
             if not tables:
                 raise UnknownNameError("configuration", name, known=self.names())
-            self._read[name] = configuration_of(name, tables, provider=self._provider)
+            self._read[name] = configuration_of(name, tables, provider=self.config.provider_of)
         return self._read[name]
 
     def all(self) -> Mapping[str, Profile]:
@@ -79,8 +79,3 @@ class Profiles:
         if written:
             return written
         raise dispute("configuration", name, offers)
-
-    def _provider(self, model: str) -> str:
-        """Return the provider of a model, by the aliases of the files."""
-        rows = (table.values["provider"] for table in self.config.models.get(model, ()) if "provider" in table.values)
-        return str(next(rows, model.partition(":")[0]))

@@ -80,6 +80,11 @@ class Config:
     default_configuration_source: str = ""
     unread: tuple[tuple[str, str], ...] = ()
 
+    def provider_of(self, model: str) -> str:
+        """Return the name of the provider that an alias or ``provider:model`` stands for."""
+        rows = (table.values["provider"] for table in self.models.get(model, ()) if "provider" in table.values)
+        return str(next(rows, model.partition(":")[0]))
+
     def over(self, other: Config) -> Config:
         """Return this configuration with `other` behind it, such as a project's file over a user's."""
         model = other if self.default_model is None else self

@@ -208,7 +208,7 @@ def _refuse_wider(row: Row, table: Table, said: _Row, *, own: Iterable[_Row], pr
         if getattr(said, setting) is not None and any(mine.system or mine.system_file for mine in own):
             raise row.untrusted(table, setting)
     for setting, named in said_models.items():
-        if homes and any(model and provider(model) not in homes for model in named):
+        if own and any(model and provider(model) not in homes for model in named):
             raise row.untrusted(table, setting)
 
 

@@ -432,6 +432,7 @@ class TestUntrusted:
             ("system_file = 'user.toml'", "system = 'Be kind.'", "system_file"),
             ("model = 'vllm:a'", "model = 'near:a'", "model"),
             ("fallbacks = ['vllm:a']", "model = 'near:a'", "fallbacks"),
+            ("model = 'near:a'", "tools = []", "model"),
         ],
     )
     def test_may_not(self, tmp_path: Path, project: str, user: str, name: str):

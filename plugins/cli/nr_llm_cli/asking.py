@@ -12,6 +12,8 @@ import attrs
 import click
 from nr_llm.errors import ConfigurationError, PluginError, UnknownNameError
 
+from nr_llm_cli.options import DEFAULT_MODEL
+
 if TYPE_CHECKING:
     from nr_llm import PluginHost
     from nr_llm.effects import Completer, Flow
@@ -20,9 +22,6 @@ if TYPE_CHECKING:
     from nr_llm.runtime import Runtime
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
-
-DEFAULT_MODEL: Final = "local:"
-"""The model nobody named: the embedded one, so that a key in the environment alone sends nothing out."""
 
 WAYS: Final = (
     "Take one of three ways: (1) the embedded model: pip install 'nr-llm[local]', then `nr-llm models pull` or "

@@ -12,7 +12,7 @@ import click
 from nr_llm.errors import ConfigurationError
 
 from nr_llm_cli import trust
-from nr_llm_cli.options import Globals
+from nr_llm_cli.options import DEFAULT_MODEL, Globals
 from nr_llm_cli.places import here, project_file, user_file
 from nr_llm_cli.screen import one_line
 
@@ -100,11 +100,27 @@ def config_of(said: Globals) -> Config:
     """
     from nr_llm.config import Config
 
+    found = [(layer, layer.read()) for layer in layers(said) if layer.named or layer.exists]
     config = Config()
-    for layer in layers(said):
-        if layer.named or layer.exists:
-            config = config.over(layer.read())
-            if layer.trust() == "changed":
-                told = f"{layer.path} has changed since it was trusted and counts as any other."
-                click.echo(one_line(f"{told} Look at it, then: nr-llm config trust."), err=True)
+    for layer, read in reversed(found):
+        state = layer.trust()
+        if state == "changed":
+            told = f"{layer.path} has changed since it was trusted and counts as any other."
+            click.echo(one_line(f"{told} Look at it, then: nr-llm config trust."), err=True)
+        if state not in {"own", "trusted"}:
+            _refuse_elsewhere(layer, read, behind=config)
+        config = read.over(config)
     return config
+
+
+def _refuse_elsewhere(layer: Layer, read: Config, *, behind: Config) -> None:
+    """Refuse a cloned project that sends what the user's own default keeps in one place to another."""
+    if read.default_model is None:
+        return
+    mine = behind.provider_of(behind.default_model or DEFAULT_MODEL)
+    theirs = read.over(behind).provider_of(read.default_model)
+    if mine != theirs:
+        raise ConfigurationError(
+            f"{layer.path} is not trusted and sets default_model to a model of {theirs!r}, and yours is of {mine!r}.",
+            remedy="Trust this project: nr-llm config trust; or name a file of your own with --config.",
+        )

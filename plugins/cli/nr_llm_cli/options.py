@@ -18,6 +18,9 @@ _REDACTOR: Final = "nr_llm_cli.redactor"
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
 
+DEFAULT_MODEL: Final = "local:"
+"""The model nobody named: the embedded one, so that a key in the environment alone sends nothing out."""
+
 PLAIN_TERMINALS: Final = frozenset({"dumb", "unknown"})
 """Values of TERM whose terminals know no colours and no cursor."""
 

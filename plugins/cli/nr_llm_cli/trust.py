@@ -38,7 +38,7 @@ def state_of(path: Path, data: bytes) -> State:
     Raises:
         ConfigurationError: The list cannot be read.
     """
-    known = _read().get(str(path.resolve()))
+    known = _read().get(_key(path))
     if known is None:
         return "not trusted"
     return "trusted" if known == digest(path, data) else "changed"
@@ -55,7 +55,7 @@ def trust(path: Path) -> None:
         data = path.read_bytes()
     except OSError as error:
         raise ConfigurationError(f"{path} cannot be read: {error.strerror}.", remedy="Name a file.") from error
-    _write({**_read(), str(path.resolve()): digest(path, data)})
+    _write({**_read(), _key(path): digest(path, data)})
 
 
 def untrust(path: Path) -> bool:
@@ -66,10 +66,15 @@ def untrust(path: Path) -> bool:
         ConfigurationError: The list cannot be read or written.
     """
     known = _read()
-    found = known.pop(str(path.resolve()), None)
+    found = known.pop(_key(path), None)
     if found is not None:
         _write(known)
     return found is not None
+
+
+def _key(path: Path) -> str:
+    """Return what a file is listed by: a link to a trusted file is another file, and lies beside others."""
+    return str(path.parent.resolve() / path.name)
 
 
 def _read() -> dict[str, str]:

@@ -209,6 +209,35 @@ class TestTrust:
         assert "far" in trusted.stdout
         assert "It was trusted and has changed since." in changed.stderr
 
+    def test_a_default_elsewhere(self, world: World):
+        """It does not choose a default of another provider than the user's, which is the embedded one for most."""
+        same = 'default_model = "other"\n[models.other]\nprovider = "near"\n'
+        world.project.write_text(same, encoding="utf-8")
+        within = world.run("run", "hi")
+        world.project.write_text(same.replace('"near"', '"far"'), encoding="utf-8")
+        elsewhere = world.run("run", "hi")
+        world.own.write_text(USER.replace("default_model", "# default_model"), encoding="utf-8")
+        without = world.run("run", "hi")
+        world.run("config", "trust")
+
+        assert within.stdout == "It is near.\n"
+        assert "a model of 'far', and yours is of 'near'" in elsewhere.stderr
+        assert "a model of 'far', and yours is of 'local'" in without.stderr
+        assert (elsewhere.exit_code, without.exit_code) == (3, 3)
+        assert "yours is of" not in world.run("run", "hi").stderr
+
+    def test_a_link_is_another_file(self, world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+        """A link to a trusted file is not trusted: what that names lies beside the link then."""
+        world.project.write_text(self.FILE, encoding="utf-8")
+        world.run("config", "trust")
+        other = tmp_path / "other"
+        other.mkdir()
+        (other / "nr-llm.toml").symlink_to(world.project)
+
+        assert world.files()["project file"] == "trusted"
+        monkeypatch.chdir(other)
+        assert world.files()["project file"] == "not trusted"
+
     def test_states(self, world: World):
         """The states of a project's file are shown."""
         world.project.write_text(PROJECT, encoding="utf-8")

@@ -88,6 +88,8 @@ def _merge(entries: list[dict[str, JSON]], entry: dict[str, JSON]) -> None:
         entries.append(dict(entry))
         return
     for key, value in entry.items():
+        if value is None and key in last:  # a piece has no more of it, such as no text beside the signature
+            continue
         grows = key in ("text", "summary", "data") and isinstance(value, str)
         known = last.get(key)
         last[key] = known + value if grows and isinstance(known, str) and isinstance(value, str) else value

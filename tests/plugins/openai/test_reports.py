@@ -421,13 +421,15 @@ class TestContent:
         """Entries of every kind are kept; streamed pieces of one entry are joined."""
         details = [
             {"type": "reasoning.text", "index": 0, "text": "Let me", "signature": None},
-            {"type": "reasoning.text", "index": 0, "text": " see.", "signature": "s"},
+            {"type": "reasoning.text", "index": 0, "text": " see."},
+            {"type": "reasoning.text", "index": 0, "text": None, "signature": "s"},
+            {"type": "reasoning.text", "index": 0, "text": "", "signature": None},
             {"type": "reasoning.encrypted", "index": 0, "data": "xyz"},
             {"type": "reasoning.text", "text": "loose"},
         ]
         merged = [
             {"type": "reasoning.text", "index": 0, "text": "Let me see.", "signature": "s"},
-            *details[2:],
+            *details[4:],
         ]
         data = [chunk({"content": "", "reasoning_details": [entry]}) for entry in details]
 

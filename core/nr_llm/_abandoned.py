@@ -6,7 +6,7 @@ import logging
 import os
 from collections.abc import Callable, Iterator
 
-from nr_llm._keeping import machine, totals_of
+from nr_llm._keeping import machine, status_of, totals_of
 from nr_llm._settle import settle
 from nr_llm.errors import NrLlmError
 from nr_llm.messages import ChatMessage
@@ -77,18 +77,20 @@ def _settled(store: RunStore, run: StoredRun, redactor: Redactor, now: float) ->
     transcript = tuple(store.transcript(run.run_id))
     state = _last(store, run)
     said = sum(entry.said for entry in transcript)
+    reason = TerminationReason.FAILED if state is None or state.reason is None else state.reason
+    status = status_of(reason)  # its last words may be kept, and only that it ended not
     entries = () if state is None else _rest(state.messages[said:], StepFilter(run.head.privacy, redactor))
     change = RunChange(
         run_id=run.run_id,
         at=now,
         owner=run.owner,  # whoever has taken it up in between has another name, or a new lease
         expired=None if run.lease is None or run.lease >= now else now,
-        status=RunStatus.FAILED,
+        status=status,
         transcript_start=len(transcript),
         transcript=entries,
         totals=run.totals if state is None else totals_of(state),
-        reason=str(TerminationReason.FAILED),
-        error=ABANDONED,
+        reason=str(reason),
+        error=ABANDONED if status is RunStatus.FAILED else None,
     )
     return store.write(change).applied
 

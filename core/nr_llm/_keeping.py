@@ -49,6 +49,11 @@ OnFailure = Literal["stop", "continue"]
 _ENDS: Final = {TerminationReason.FAILED: RunStatus.FAILED, TerminationReason.CANCELLED: RunStatus.CANCELLED}
 
 
+def status_of(reason: TerminationReason) -> RunStatus:
+    """Return the status of a run that ended for a reason."""
+    return _ENDS.get(reason, RunStatus.COMPLETED)
+
+
 @functools.cache
 def machine() -> str:
     """Return a short name of this machine."""
@@ -144,7 +149,7 @@ class Keeper:
         if state.reason is None:
             self._suspend(change, done)
         else:
-            status = _ENDS.get(state.reason, RunStatus.COMPLETED)
+            status = status_of(state.reason)
             kind = type(error).__name__ if error is not None and status is RunStatus.FAILED else None
             ended = attrs.evolve(change, status=status, checkpoint=None, reason=str(state.reason), error=kind)
             with self._guarded(writes=False):

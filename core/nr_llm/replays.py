@@ -9,7 +9,7 @@ compares each step with the stored one.  A difference means that this version de
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 import attrs
 
@@ -18,6 +18,7 @@ from nr_llm._drive import Ended, advance
 from nr_llm._json import JSON, decode, encode
 from nr_llm._loop import Plan, tool_loop
 from nr_llm._settle import settle
+from nr_llm._turns import OUTCOME_UNKNOWN, declined
 from nr_llm.artifacts import ToolArtifact
 from nr_llm.effects import CallOutcome, Complete, Effect, Invoke, Record
 from nr_llm.errors import ConfigurationError, RunNotFoundError
@@ -31,6 +32,9 @@ from nr_llm.results import ToolResult
 from nr_llm.runs import Outcome, RunResult, decide
 from nr_llm.state import PendingCall, RunState, TerminationReason, Verdict
 from nr_llm.steps import StepKind
+
+MISSING: Final = "The record ends before this result."
+"""Stands in a replay for a result that was not kept any more."""
 
 
 @attrs.frozen(kw_only=True)
@@ -101,10 +105,11 @@ def replay(history: RunHistory, run_id: str) -> Replay:
         )
     stored = history.steps(run_id)
     said = history.conversation(run_id)
-    state, plan = begun(run.head.setting, said)
-    again = _Again(run, stored)
-    state = again.run_through(state, plan)
-    differences = (*_compared(stored, again.steps), *_told_apart(run, said, state, len(stored)))
+    again = _Again(stored)
+    state, whole = again.run_through(*begun(run.head.setting, said))
+    if not whole and run.status in (RunStatus.CANCELLED, RunStatus.FAILED):
+        state = settle(state, TerminationReason(str(run.status)))
+    differences = (*_compared(stored, again.steps), *_told_apart(run, said, state, end=len(stored), whole=whole))
     return Replay(run=run, steps=tuple(again.steps), state=state, differences=differences)
 
 
@@ -113,28 +118,25 @@ class _Over(Exception):  # noqa: N818 - no fault: the record has no further answ
 
 
 class _Again:
-    """Drives the loop with the answers of a record."""
+    """Drives the loop with the answers of a record, and no further than the record goes."""
 
-    def __init__(self, run: StoredRun, stored: Sequence[StoredStep]) -> None:
-        self._run = run
+    def __init__(self, stored: Sequence[StoredStep]) -> None:
+        self._known = len(stored)
         self._replies = iter([step.step for step in stored if step.step.kind == StepKind.LLM])
         self._results = [step.step for step in stored if step.step.kind == StepKind.TOOL]
         self._filter = StepFilter(PrivacyLevel.FULL, Redactor())
         self.steps: list[StepRecord] = []
         self._last: RunState | None = None
 
-    def run_through(self, state: RunState, plan: Plan) -> RunState:
-        """Return the state a run comes to."""
+    def run_through(self, state: RunState, plan: Plan) -> tuple[RunState, bool]:
+        """Return the state a run comes to, and whether it came to its end by itself."""
         self._last = state
         try:
             while not isinstance(outcome := self._segment(self._last, plan), RunResult):
                 self._last = self._decided(outcome.state)
         except _Over:
-            cancelled = self._run.status is RunStatus.CANCELLED
-            reason = TerminationReason.CANCELLED if cancelled else TerminationReason.FAILED
-            if self._run.status in (RunStatus.CANCELLED, RunStatus.FAILED):
-                self._last = settle(self._last, reason)
-        return self._last
+            return self._last, False
+        return self._last, True
 
     def _segment(self, state: RunState, plan: Plan) -> Outcome:
         flow = tool_loop(state, plan)
@@ -151,9 +153,11 @@ class _Again:
     def _answer(self, effect: Effect[Any]) -> Any:
         match effect:
             case Record(step, state):
-                self._last = state
                 if step is not None:
+                    if len(self.steps) == self._known:
+                        raise _Over
                     self.steps.append(self._filter.record(step))
+                self._last = state
                 return None
             case Complete():
                 reply = next(self._replies, None)
@@ -171,15 +175,17 @@ class _Again:
             if (step.payload.get("tool_call_id"), step.payload.get("tool_name")) == wanted:
                 del self._results[i]
                 return _outcome(step)
-        raise _Over
+        return CallOutcome(ToolResult.error(MISSING))
 
     def _decided(self, state: RunState) -> RunState:
         """Return a held turn with what a person said, as the results of its calls tell."""
-        ran = {step.payload.get("tool_call_id"): step.payload.get("tool_executed") for step in self._results}
-        if not any(pending.call.id in ran for pending in state.pending):
+        results = {step.payload.get("tool_call_id"): step.payload.get("tool_result") for step in self._results}
+        if len(self.steps) == self._known:
             raise _Over
-        said = {True: Verdict.APPROVED, False: Verdict.DENIED}
-        return decide(state, {p.index: said[bool(ran.get(p.call.id))] for p in state.pending})
+        refused = {p.index for p in state.pending if results.get(p.call.id) == declined(p.call.name)}
+        return decide(
+            state, {p.index: Verdict.DENIED if p.index in refused else Verdict.APPROVED for p in state.pending}
+        )
 
 
 def _reply(step: StepRecord) -> CompletionResponse:
@@ -233,14 +239,25 @@ def _plain(step: StepRecord) -> Mapping[str, Any]:
     return {name: value for name, value in found.items() if name != "duration_ms"}
 
 
-def _told_apart(run: StoredRun, said: Sequence[ChatMessage], state: RunState, end: int) -> Iterator[Difference]:
+def _told_apart(
+    run: StoredRun, said: Sequence[ChatMessage], state: RunState, *, end: int, whole: bool
+) -> Iterator[Difference]:
     """Yield how the ends differ: what was said, and why it ended."""
-    if _words(said) != _words(state.messages):
+    was, now = _words(said), _words(state.messages)
+    if not whole:  # it was broken off: what was answered afterwards is no matter of the loop
+        shared = next((i for i, words in enumerate(now) if words.get("role") == "tool" and _is_end(words)), len(now))
+        was, now = was[:shared], now[:shared]
+    if was != now:
         yield Difference(sequence=end, fields=("messages",))
     if run.raw_reason != (None if state.reason is None else str(state.reason)):
         yield Difference(sequence=end, fields=("reason",))
 
 
-def _words(messages: Sequence[ChatMessage]) -> list[JSON]:
+def _is_end(words: Mapping[str, Any]) -> bool:
+    """Say whether a result is one of those that stand for what never came."""
+    return words["content"] in (MISSING, OUTCOME_UNKNOWN) or words["content"].startswith("Not executed:")
+
+
+def _words(messages: Sequence[ChatMessage]) -> list[dict[str, Any]]:
     """Return messages without what only a provider can read."""
     return [message.to_wire() for message in messages]

@@ -595,6 +595,20 @@ class RunCases:
         assert answers[1].startswith("Not executed")
         assert "abandoned by its process" in caplog.text
 
+    def test_a_run_abandoned_at_its_end(self, face: Face, store: RunStore) -> None:
+        """A process that died between the last words and the end of its run leaves a run that is completed."""
+
+        def freeze(change: RunChange) -> None:
+            if change.status is RunStatus.COMPLETED:
+                store.write(RunChange(run_id=change.run_id, at=change.at, claim="elsewhere:1:x", lease=1.0))
+
+        with self.harness(Wrapped(store, before=freeze)) as harness, pytest.raises(RunClaimedError):
+            face.run(harness, replies=["done"])
+
+        assert RunHistory(store, HOST).settle_abandoned() == ("run-1",)
+        run = ran(store)
+        assert (run.status, run.raw_reason, run.error) == (RunStatus.COMPLETED, "completed", None)
+
     def test_purging(self, face: Face, store: RunStore) -> None:
         """Runs that ended long ago are forgotten, their usage stays, and what waits is never forgotten."""
         with self.harness(store) as harness:

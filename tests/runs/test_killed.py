@@ -1,0 +1,87 @@
+"""Processes are killed at random points of their runs: no run is lost, each history is valid, no number is missing."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from nr_llm import HOST, RunHistory, RunQuery, RunStatus, RunStore, check_pairs, replay
+
+from tests.integration.depth import DEPTH
+from tests.postgres import PostgresServer
+
+store_plugin = pytest.importorskip("nr_llm_store", reason="the store plugin is not installed here")
+
+KILLED = 10 * DEPTH
+"""Processes that are killed for each database."""
+
+ROOT = Path(__file__).parents[2]
+
+
+def killed(url: str, seed: int) -> list[str]:
+    """Have a process run conversations and kill it; return the runs it said it had kept."""
+    chance = random.Random(seed)
+    by_itself = seed % 2
+    calls = chance.randrange(1, 150_000) if by_itself else 0
+    command = [sys.executable, "-m", "tests.runs.victim", url, str(seed), str(calls)]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as victim:
+        assert victim.stdout is not None
+        told = [victim.stdout.readline()]
+        if not by_itself:
+            time.sleep(chance.uniform(0, 0.25))
+            victim.kill()
+        told += victim.stdout
+    assert victim.returncode == -signal.SIGKILL
+    return [line.strip() for line in told if line.endswith("\n")]
+
+
+def check(store: RunStore, told: list[str]) -> Counter[str]:
+    """Check what a killed process left, and return what became of its runs."""
+    history = RunHistory(store, HOST)
+    under_way = {run.run_id for run in history.find(RunQuery(limit=10_000)) if run.status is RunStatus.RUNNING}
+    ended = history.settle_abandoned()
+
+    assert set(ended) == under_way
+    for run_id in told:
+        run = store.run(run_id)
+        assert run is not None, f"run {run_id} is lost"
+        assert run.status is not RunStatus.RUNNING
+        steps = history.steps(run_id)
+        assert [step.sequence for step in steps] == list(range(run.steps))
+        said = history.conversation(run_id)
+        if run.status is not RunStatus.WAITING_FOR_APPROVAL:
+            check_pairs(said)
+            assert store.live(run_id) is None
+        assert replay(history, run_id).same
+        assert history.steps(run_id) == steps
+    return Counter(str(history.get(run_id).status) for run_id in told)  # type: ignore[union-attr]
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="this system cannot kill a process in one blow")
+@pytest.mark.parametrize("database", ["sqlite", "postgresql"])
+def test_killed(database: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    """Whatever it did when it died, and on either database; the next process takes over the file as it is."""
+    if database == "postgresql":
+        server: PostgresServer = request.getfixturevalue("postgres_server")
+        url = server.create_database(f"killed_{os.getpid()}")
+    else:
+        url = f"sqlite:///{tmp_path / 'runs.db'}"
+    store = store_plugin.SqlStore(url)
+    store.upgrade()
+    found: Counter[str] = Counter()
+    for seed in range(KILLED):
+        found += check(store, killed(url, seed))
+    store.close()
+    if database == "postgresql":
+        server.drop_database(f"killed_{os.getpid()}")
+    print(database, dict(found))
+
+    assert found["completed"] > 0
+    assert found["failed"] > 0

@@ -1,0 +1,90 @@
+"""
+A program that runs one conversation after the other, each kept, until it is killed; not a test itself.
+
+``python -m tests.runs.victim URL SEED CALLS``: with `CALLS` above 0 it kills itself at that function call, anywhere in
+its own code, in the loop, in the store or in the database's driver.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import os
+import random
+import signal
+import sys
+import threading
+from typing import Any
+
+from nr_llm import CompletionResponse, RunChange, RunHead, Suspended, ToolArtifact, ToolResult, Usage, tool
+from nr_llm.testing import Harness, calling
+from nr_llm_store import SqlStore
+
+
+@tool
+def look(what: str = "") -> ToolResult:
+    """Look."""
+    return ToolResult.text(f"saw {what}", ToolArtifact.table("Seen", ["what"], [[what]]))
+
+
+@tool(effect="write", approval=False)
+def put(what: str = "") -> str:
+    """Write at once."""
+    return f"wrote {what}"
+
+
+@tool(effect="write")
+def change(what: str = "") -> str:
+    """Write, with a person's consent."""
+    return f"changed {what}"
+
+
+class Telling(SqlStore):
+    """Says which runs it has kept, once they are."""
+
+    def create(self, head: RunHead, change: RunChange) -> None:
+        """Keep a run, and say so."""
+        super().create(head, change)
+        sys.stdout.write(f"{head.run_id}\n")
+        sys.stdout.flush()
+
+
+def replies(chance: random.Random) -> list[Any]:
+    """Return what the model says in one run."""
+    found: list[Any] = []
+    for _ in range(chance.randrange(5)):
+        names = chance.choices(["look", "put", "change", "nope"], [6, 3, 1, 1], k=chance.randrange(1, 4))
+        found.append(calling(*((name, {"what": f"{chance.random():.3f}"}) for name in names)))
+    return [*found, CompletionResponse(content="done", usage=Usage(10, 2))]
+
+
+def die_at(calls: int) -> None:
+    """Have this process killed at a function call from now."""
+    numbers = itertools.count()
+
+    def count(frame: Any, event: str, argument: Any) -> None:
+        if next(numbers) >= calls:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    threading.setprofile(count)
+    sys.setprofile(count)
+
+
+def main(url: str, seed: int, calls: int) -> None:
+    """Run until killed."""
+    chance = random.Random(seed)
+    tools = ["look", "put", "change"]
+    with Harness(tools=[look, put, change], store=Telling(url), privacy="full") as harness:
+        harness.run(replies=["warm"], run_id=f"{seed}-warm")
+        if calls:
+            die_at(calls)
+        for number in itertools.count():
+            settings: dict[str, Any] = {"replies": replies(chance), "tools": tools, "run_id": f"{seed}-{number}"}
+            awaiting = chance.random() < 0.5
+            outcome = asyncio.run(harness.arun(**settings)) if awaiting else harness.run(**settings)
+            while isinstance(outcome, Suspended) and chance.random() < 0.8:
+                outcome = harness.resume(outcome, chance.random() < 0.7, replies=replies(chance))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]))

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import attrs
 from nr_llm.errors import NrLlmError
-from sqlalchemy import URL, Engine
+from sqlalchemy import URL, Connection, Engine
 from sqlalchemy.dialects.sqlite.pysqlite import SQLiteDialect_pysqlite
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.sql import ClauseElement
@@ -109,11 +109,17 @@ class Database:
             return
         with self._opening:
             if not self._ready:
-                if self.sqlite and self._own:
-                    make_file(Path(str(self.engine.url.database)))
                 with self.faults():
                     self._prepare(self)
                 self._ready = True
+
+    @contextmanager
+    def connected(self) -> Iterator[Connection]:
+        """Lend SQLAlchemy's own connection, in a transaction: for what is done to tables."""
+        if self.sqlite and self._own:
+            make_file(Path(str(self.engine.url.database)))
+        with self.faults(), self.engine.begin() as connection:
+            yield connection
 
     @contextmanager
     def faults(self) -> Iterator[None]:

@@ -162,8 +162,6 @@ def make_file(path: Path) -> None:
         raise StoreError(f"This Python has SQLite {sqlite3.sqlite_version}, and runs are kept from {least} on.")
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-    except FileExistsError:
-        return
+        os.close(os.open(path, os.O_CREAT | os.O_WRONLY, 0o600))
     except OSError as error:
         raise StoreError(f"The store {path} cannot be created: {error.strerror}.") from error

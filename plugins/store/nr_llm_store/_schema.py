@@ -44,7 +44,7 @@ def prepare(database: Database) -> None:
 
 def current(database: Database) -> str | None:
     """Return the revision of the tables, or None if there are none."""
-    with database.faults(), database.engine.connect() as connection:
+    with database.connected() as connection:
         return _revision(connection)
 
 
@@ -58,7 +58,7 @@ def upgrade(database: Database) -> str:
     Raises:
         StoreError: They are of a newer version, or it could not be done; then nothing has changed.
     """
-    with database.faults(), _alone(database) as connection:
+    with _alone(database) as connection:
         found = _revision(connection)
         _refuse_newer(database, found)
         if found is None:
@@ -83,7 +83,7 @@ def migrate(connection: Connection, *, to: str = "head") -> None:
 @contextmanager
 def _alone(database: Database) -> Iterator[Connection]:
     """Lend a connection for a transaction that no other process changes tables beside."""
-    with database.engine.begin() as connection:
+    with database.connected() as connection:
         if database.sqlite:
             connection.exec_driver_sql("BEGIN IMMEDIATE")
         else:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import binascii
 import hashlib
 import os
 import re
@@ -40,7 +39,7 @@ class Seal:
 
     def __init__(self, keys: Iterable[Secret | str] = ()) -> None:
         self._ciphers: dict[str, AESGCM] = {}
-        for key in _each(keys):
+        for key in map(_key, parts(keys)):
             self._ciphers.setdefault(hashlib.sha256(key).hexdigest()[:8], _cipher(key))
         self.first = next(iter(self._ciphers), None)
 
@@ -96,17 +95,16 @@ def message_of(run_id: str, number: int) -> str:
     return f"nr_llm_live_message.message:{number}:{run_id}"
 
 
-def _each(keys: Iterable[Secret | str]) -> Iterable[bytes]:
-    for given in keys:
-        text = given.reveal() if isinstance(given, Secret) else given
-        for part in filter(None, re.split(r"[\s,]+", text)):
-            yield _key(part)
+def parts(keys: Iterable[Secret | str]) -> tuple[str, ...]:
+    """Return each key of texts that may hold several."""
+    texts = (key.reveal() if isinstance(key, Secret) else key for key in keys)
+    return tuple(part for text in texts for part in re.split(r"[\s,]+", text) if part)
 
 
 def _key(text: str) -> bytes:
     try:
         key = base64.b64decode(text, validate=True)
-    except binascii.Error:
+    except ValueError:
         key = b""
     if len(key) != _BYTES:
         raise ConfigurationError(f"A key in {SETTING} is not base64 of {_BYTES} bytes.", remedy=_MAKE)

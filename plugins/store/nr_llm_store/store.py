@@ -31,7 +31,7 @@ from nr_llm_store import _changes, _rows, _schema, _statements
 from nr_llm_store._database import Database, Session, each_chunk
 from nr_llm_store._engines import Bounds, address
 from nr_llm_store._rewrap import rewrap
-from nr_llm_store._seal import Seal, message_of, state_of
+from nr_llm_store._seal import Seal, message_of, parts, state_of
 from nr_llm_store._tables import EVENT, LIVE, MESSAGE, PARTS, RUN
 from nr_llm_store._text import plain, written
 from nr_llm_store.settings import RETENTION_DAYS, USAGE_DAYS, StoreSettings, default_path
@@ -92,7 +92,7 @@ class SqlStore:
     ) -> None:
         keys = tuple(keys)
         if redactor is not None:
-            for secret in (*keys, *((database,) if isinstance(database, Secret) else ())):
+            for secret in (*parts(keys), *((database,) if isinstance(database, Secret) else ())):
                 redactor.learn(secret)
         if isinstance(database, Secret):
             database = database.reveal()

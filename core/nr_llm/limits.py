@@ -71,7 +71,7 @@ class Limits:
     argument_bytes: int = attrs.field(default=200_000, validator=whole(2))
     given: frozenset[str] = attrs.field(init=False, eq=False, repr=False)
 
-    if not TYPE_CHECKING:  # to type checkers the constructor is the one attrs makes
+    if not TYPE_CHECKING:  # pragma: no branch  # to type checkers the constructor is the one attrs makes
 
         def __init__(self, **given: Any) -> None:
             self.__attrs_init__(**given)

@@ -123,7 +123,7 @@ class Narrator:
             self._console.data(outcome.content)
         if self._small:
             self._beside(outcome.invocations)
-        if outcome.rounds > 1:
+        if outcome.rounds > 1 or outcome.price is not None:
             self._console.say(total(outcome), dim=True)
 
     def _waits(self, pending: Any) -> None:
@@ -178,9 +178,10 @@ def reply_line(step: RunStep) -> str:
 
 
 def total(result: RunResult) -> str:
-    """Return what a run of several rounds came to, in one line."""
+    """Return what a run came to, in one line."""
     calls = render.count(len(result.invocations), "call")
-    parts = [render.count(result.rounds, "round"), calls, render.tokens(result.usage)]
+    used = render.tokens(result.usage)
+    parts = [render.count(result.rounds, "round"), calls, used, render.cost(result.cost, result.price)]
     return f"total: {', '.join(filter(None, parts))}"
 
 

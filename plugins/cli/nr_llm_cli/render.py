@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
+from decimal import Decimal
 from typing import Any, Final
 
 from nr_llm._json import encode
+from nr_llm.prices import Price
 from nr_llm.responses import Usage
 
 from nr_llm_cli.screen import document, one_line, visible
@@ -25,6 +27,9 @@ LINES: Final = 12
 
 CHARACTERS: Final = 1_500
 """Characters of a result's text that are shown beside an answer: `LINES` lines of a usual terminal."""
+
+LEAST: Final = Decimal("0.0001")
+"""The least amount of money that is shown; what is less is said to be less."""
 
 
 def size(count: int) -> str:
@@ -56,6 +61,15 @@ def tokens(usage: Usage) -> str:
     parts = ((usage.input_tokens, "in"), (usage.output_tokens, "out"))
     told = [f"{number} {way}" for number, way in parts if number is not None]
     return f"tokens: {', '.join(told)}" if told else ""
+
+
+def cost(amount: Decimal | None, price: Price | None) -> str:
+    """Return what something cost, rounded for people: a dash where nobody knows, which is not nothing."""
+    if amount is None or price is None:
+        return "cost: –"
+    if 0 < amount < LEAST:
+        return f"cost: <{LEAST} {price.currency}"
+    return f"cost: {amount.quantize(LEAST):f} {price.currency}"
 
 
 def arguments(values: Mapping[str, Any], most: int = ARGUMENTS) -> str:

@@ -140,6 +140,12 @@ _REASONS = {
         "Offer fewer tools with -T, shorten the prompt, or name a larger model with -m.",
     ),
     "content_filter": ("The service's content policy stopped the answer.", "Ask in other words."),
+    "tokens_exhausted": ("The run used up its tokens.", "Raise limits.tokens in nr-llm.toml."),
+    "cost_exhausted": ("The run cost what it may, or what nobody knows.", "Raise limits.cost in nr-llm.toml."),
+    "time_exhausted": ("The run used up its time.", "Raise limits.seconds in nr-llm.toml."),
+    "bytes_exhausted": ("The run took in as many bytes as it may.", "Raise limits.tool_bytes in nr-llm.toml."),
+    "calls_exhausted": ("The run used up its calls of tools.", "Raise limits.calls in nr-llm.toml."),
+    "actor_budget_exhausted": ("The budget of the run's actor is used up.", ""),
 }
 
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from nr_llm.prices import Price
 from nr_llm.responses import Usage
 from nr_llm_cli import render
 
@@ -45,6 +48,25 @@ def test_durations(milliseconds: float, text: str) -> None:
 def test_tokens(usage: Usage, text: str) -> None:
     """Tokens that are not reported are not told as none."""
     assert render.tokens(usage) == text
+
+
+@pytest.mark.parametrize(
+    ("amount", "text"),
+    [
+        (None, "cost: –"),
+        (Decimal(0), "cost: 0.0000 USD"),
+        (Decimal("0.00001"), "cost: <0.0001 USD"),
+        (Decimal("12.34567"), "cost: 12.3457 USD"),
+    ],
+)
+def test_cost(amount: Decimal | None, text: str) -> None:
+    """A cost that is not known is a dash, and a small one is not nothing."""
+    assert render.cost(amount, Price(input=1, output=1)) == text
+
+
+def test_cost_without_a_price() -> None:
+    """What was not figured with a price is not known."""
+    assert render.cost(Decimal(0), None) == "cost: –"
 
 
 def test_arguments_are_one_bounded_line() -> None:

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import json
+from decimal import Decimal
 from typing import Any, cast
 
 import pytest
 from nr_llm.artifacts import ArtifactType, ToolArtifact
 from nr_llm.events import Event, Finished, TextDelta
+from nr_llm.prices import Price
 from nr_llm.redaction import Redactor
 from nr_llm.responses import Usage
 from nr_llm.runs import RunResult
 from nr_llm.state import RunState, TerminationReason
 from nr_llm_cli.console import Console
+from nr_llm_cli.exits import Exit
 from nr_llm_cli.narrate import Narrator, show_artifact
 from nr_llm_cli.report import Document, Lines
-from nr_llm_cli.turn import About
+from nr_llm_cli.turn import About, _ended
 
 ABOUT = About(run_id="r", model="scripted:x", host="this process", local=True)
 DATA: dict[str, dict[str, Any]] = {"table": {"columns": ["a"], "rows": [[1]]}, "text": {"text": "note"}}
@@ -70,3 +73,28 @@ def test_deltas_are_no_data_where_nobody_watches(capsys: pytest.CaptureFixture[s
     Narrator(Console(colour=False)).event(TextDelta("hi"))
 
     assert capsys.readouterr().out == ""
+
+
+def test_a_known_cost_is_told_after_one_round_too(capsys: pytest.CaptureFixture[str]) -> None:
+    """A run whose price is known ends with what it cost, however short it was."""
+    result = RunResult(
+        content="x", messages=(), invocations=(), usage=Usage(1_000_000, 0), rounds=1,
+        reason=TerminationReason.COMPLETED, truncated=False, run_id="r", cost=Decimal(2),
+        price=Price(input=2, output=1),
+    )  # fmt: skip
+    Narrator(Console(colour=False)).finish(result)
+
+    assert capsys.readouterr().err == "total: 1 round, 0 calls, tokens: 1000000 in, 0 out, cost: 2.0000 USD\n"
+
+
+@pytest.mark.parametrize("reason", [reason for reason in TerminationReason if reason.budget])
+def test_a_spent_budget_is_named(reason: TerminationReason) -> None:
+    """A run that a budget ended says which, with the code of a bound."""
+    result = RunResult(
+        content="", messages=(), invocations=(), usage=Usage(), rounds=1, reason=reason, truncated=True, run_id="r"
+    )
+    failure = _ended(result, ()).failure
+
+    assert failure is not None
+    assert failure.exit is Exit.BOUND
+    assert not failure.message.startswith("The run ended early")

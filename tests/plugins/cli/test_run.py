@@ -40,7 +40,7 @@ def test_the_way_is_told(script: Path) -> None:
     assert lines[3:6] == ["    Sum", "    a  b", "    1  2"]
     assert lines[6] == "round 2: asking …"
     assert lines[7].endswith("ends: stop")
-    assert lines[8] == "total: 2 rounds, 1 call, tokens: 10 in, 5 out"
+    assert lines[8] == "total: 2 rounds, 1 call, tokens: 10 in, 5 out, cost: –"
 
 
 def test_leaving_the_machine_is_said(tmp_path: Path) -> None:

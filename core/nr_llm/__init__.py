@@ -149,7 +149,7 @@ _HOMES = _lazy.homes(
         "providers": "Endpoint Model ModelLister ModelPage Provider",
         "records": "Checkpoint RunChange RunHead RunStatus RunTotals StoredRun StoredStep TranscriptEntry Written",
         "redaction": "Redactor",
-        "replay": "Difference Replay replay",
+        "replays": "Difference Replay replay",
         "requests": "CompletionRequest",
         "responses": "CompletionResponse FinishReason Usage",
         "results": "ToolResult",

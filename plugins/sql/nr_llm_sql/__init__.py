@@ -1,4 +1,4 @@
-"""Tools for nr-llm that read a SQLite database, and no more of it than the host permits."""
+"""Tools for nr-llm that read a SQLite or PostgreSQL database, and no more of it than the host permits."""
 
 from __future__ import annotations
 
@@ -13,5 +13,5 @@ __all__ = ["SqlSettings", "nr_llm_tools", "sql_tools"]
 
 @hookimpl
 def nr_llm_tools(settings: SqlSettings) -> tuple[Tool, ...]:
-    """Contribute ``list_tables``, ``table_schema`` and ``read_records``; off until a database is configured."""
+    """Contribute the tools that list, describe, read, search and count; off until a database is configured."""
     return sql_tools(settings)

@@ -74,6 +74,8 @@ class Field:
         textual: Whether it may hold texts to search in.
         binary: Whether it holds nothing but binary data.
         readable: Whether the database lets us read it.
+        category: The letter of its type's category, where types have one.
+        inputs: Columns it is computed from.
     """
 
     name: str
@@ -84,6 +86,8 @@ class Field:
     textual: bool = True
     binary: bool = False
     readable: bool = True
+    category: str = ""
+    inputs: frozenset[str] = frozenset()
 
 
 @attrs.frozen(kw_only=True)

@@ -20,6 +20,8 @@ TEXTUAL = frozenset({"contains", "starts_with"})
 ORDERED = frozenset({"<", "<=", ">", ">="})
 """Operators for numbers and times.  Between texts they would sort secrets among guesses, letter by letter."""
 
+_BROKEN = re.compile("[\0\ud800-\udfff]")
+
 _TIME = re.compile(r"\d{4}-\d\d(-\d\d([ T]\d\d:\d\d(:\d\d(\.\d{1,6})?)?(Z|[+-]\d\d(:?\d\d)?)?)?)?")
 
 
@@ -80,8 +82,8 @@ def equalities(filters: Mapping[str, Scalar] | None) -> tuple[Condition, ...]:
 
 
 def searchable(text: str) -> bool:
-    """Return whether `text` is long enough to find something and short enough to look for."""
-    return SHORTEST_TEXT <= len(text) <= LONGEST_TEXT and "\0" not in text
+    """Return whether `text` is long enough to find something, short enough to look for, and whole characters."""
+    return SHORTEST_TEXT <= len(text) <= LONGEST_TEXT and not _BROKEN.search(text)
 
 
 def ordered(value: Scalar) -> bool:

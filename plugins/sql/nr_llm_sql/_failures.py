@@ -43,11 +43,11 @@ def explained(settings: SqlSettings, context: ToolContext) -> Iterator[None]:
         context.log.warning("there is no database file at %s", error)
         raise ToolError(_missing(settings)) from error
     except Halted as error:
-        raise _halted(settings, context) from error
+        raise halted(settings, context) from error
     except sqlite3.Error as error:
         code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
         if code == sqlite3.SQLITE_INTERRUPT:
-            raise _halted(settings, context) from error
+            raise halted(settings, context) from error
         context.log.warning("SQLite refused to read: %s", getattr(error, "sqlite_errorname", "no code"))
         raise ToolError(_REASONS.get(code, _OTHERWISE)) from error
     except UnicodeDecodeError as error:  # what SQLite reports quotes a name that is no UTF-8
@@ -61,7 +61,13 @@ def _missing(settings: SqlSettings) -> str:
     return f"There is no database file where the settings say. Set {DATABASE_SETTING} to an existing SQLite file."
 
 
-def _halted(settings: SqlSettings, context: ToolContext) -> ToolError:
+def halted(settings: SqlSettings, context: ToolContext) -> ToolError:
+    """
+    Return the error of a call whose time is up.
+
+    Raises:
+        RunCancelledError: The run no longer waits for the call.
+    """
     context.raise_if_cancelled()
     return ToolError(
         f"The database did not answer in time ({settings.seconds:g} seconds). Ask for fewer rows, filter on an"

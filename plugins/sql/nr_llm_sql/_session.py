@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 import attrs
 import sqlalchemy as sa
+from nr_llm.errors import ToolError
 from nr_llm.tools import ToolContext
 from sqlalchemy.dialects import sqlite
 
 from nr_llm_sql._access import Access, visible
 from nr_llm_sql._catalogue import Field, Source, Table, sources, table
 from nr_llm_sql._connection import Guarded, connected, guarded
-from nr_llm_sql._database import COUNTED_ROWS, UNCOUNTED, Opened, Rows
+from nr_llm_sql._database import COUNTED_ROWS, UNCOUNTED, Database, Opened, Rows
 from nr_llm_sql._failures import explained
 from nr_llm_sql._forms import SqliteForms
 from nr_llm_sql._names import quoted
@@ -98,7 +99,7 @@ class Session:
 
 
 @contextmanager
-def session(settings: SqlSettings, context: ToolContext) -> Iterator[Session]:
+def session(settings: SqlSettings, context: ToolContext) -> Iterator[Database]:
     """
     Open the database for one call.
 
@@ -110,8 +111,22 @@ def session(settings: SqlSettings, context: ToolContext) -> Iterator[Session]:
     if context.deadline is not None:
         deadline = min(deadline, context.deadline)
     halt = Halt(lambda: context.cancelled.cancelled, deadline)
+    if settings.url is not None:
+        with _postgres()(settings, context, halt) as database:
+            yield database
+            return
     with explained(settings, context), connected(settings, halt) as connection:
         yield Session(connection, Access(settings, sources(connection)), halt)
+
+
+def _postgres() -> Callable[[SqlSettings, ToolContext, Halt], AbstractContextManager[Database]]:
+    try:
+        import psycopg  # noqa: F401 - says that it is missing before anything else does
+    except ImportError as error:
+        raise ToolError('PostgreSQL needs a driver: pip install "nr-llm-sql[postgresql]".') from error
+    from nr_llm_sql._postgres.session import session as postgres_session
+
+    return postgres_session
 
 
 def _described(connection: sqlite3.Connection, source: Source) -> Table:

@@ -16,7 +16,7 @@ from nr_llm_sql._conditions import Ask, Condition, equalities, searchable
 from nr_llm_sql._grid import Grid
 from nr_llm_sql._limits import MOST_FILTERS
 from nr_llm_sql._stops import Refused
-from nr_llm_sql.settings import DATABASE_SETTING, SqlSettings
+from nr_llm_sql.settings import DATABASE_SETTING, URL_SETTING, SqlSettings
 
 if TYPE_CHECKING:  # whoever merely lists the tools waits for no SQLAlchemy
     from nr_llm_sql._database import Database
@@ -48,7 +48,7 @@ def sql_tools(settings: SqlSettings) -> tuple[Tool, ...]:
 
 
 def _off(tool: Tool) -> Tool:
-    needs = f"Off: no database is configured. Set {DATABASE_SETTING} to a SQLite file."
+    needs = f"Off: no database is configured. Set {DATABASE_SETTING} to a SQLite file, or {URL_SETTING}."
     return attrs.evolve(tool, description=f"{tool.description}\n\n{needs}")
 
 

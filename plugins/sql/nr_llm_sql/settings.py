@@ -7,9 +7,16 @@ from pathlib import Path
 
 import attrs
 from nr_llm.errors import InvalidValueError
+from nr_llm.secrets import Secret
+
+URL_SETTING = "`url` in [plugins.sql] or the variable NR_LLM_SQL_URL"
+"""How messages name the address of a PostgreSQL database."""
 
 DATABASE_SETTING = "`database` in [plugins.sql] or the variable NR_LLM_SQL_DATABASE"
 """How messages name the setting that every tool needs."""
+
+SCHEMES = ("postgresql://", "postgres://", "postgresql+psycopg://")
+"""How an address of PostgreSQL begins."""
 
 MOST_ROWS = 1_000
 """The largest page a host can allow; with 300 characters a cell more would never fit a result."""
@@ -25,6 +32,10 @@ def _path(value: str | Path | None) -> Path | None:
     return None if value is None or value == "" else Path(value).expanduser()
 
 
+def _secret(value: str | Secret | None) -> Secret | None:
+    return Secret(value) if isinstance(value, str) and value else value or None
+
+
 def _listed(value: str | Iterable[str]) -> tuple[str, ...]:
     return (value,) if isinstance(value, str) else tuple(value)
 
@@ -32,6 +43,19 @@ def _listed(value: str | Iterable[str]) -> tuple[str, ...]:
 def _no_nul(_: object, attribute: attrs.Attribute[Path | None], value: Path | None) -> None:
     if value is not None and "\0" in str(value):
         raise InvalidValueError("must not hold a NUL character", path=attribute.name)
+
+
+def _address(_: object, attribute: attrs.Attribute[Secret | None], value: Secret | None) -> None:
+    if value is not None and not value.reveal().startswith(SCHEMES):
+        raise InvalidValueError(f"must begin with {SCHEMES[0]}", path=attribute.name)
+
+
+def _schemas(_: object, attribute: attrs.Attribute[tuple[str, ...]], value: tuple[str, ...]) -> None:
+    if not value:
+        raise InvalidValueError("must name a schema", path=attribute.name)
+    for i, name in enumerate(value):
+        if not name or name.startswith("pg_") or name == "information_schema":
+            raise InvalidValueError(f"must be no schema of the system: {name!r}", path=f"{attribute.name}[{i}]")
 
 
 def _names(_: object, attribute: attrs.Attribute[tuple[str, ...]], value: tuple[str, ...]) -> None:
@@ -61,10 +85,15 @@ class SqlSettings:
     """
     Settings of the plugin, read from ``[plugins.sql]`` or ``NR_LLM_SQL_*``.
 
-    A deny always wins over an allow.  Names compare as SQLite compares them: ASCII letters without case.
+    A deny always wins over an allow.  Names compare as the database compares them: in SQLite ASCII letters
+    without case, in PostgreSQL exactly; a deny takes no account of case.
 
     Args:
         database: The SQLite file; ``~`` is the home folder.  None or empty: the tools are off.
+        url: The address of a PostgreSQL database, ``postgresql://role:password@host/name``, in place of a file.
+        schemas: PostgreSQL: the schemas that are read; tables of the first go by their name, others by
+            ``schema.table``.
+        writable_role: PostgreSQL: accept a role that may do more than SELECT.
         tables: The tables and views a model may see; empty means all but those with a credential-like
             name.  A view named here may read tables that are not.
         denied_tables: Tables and views that nobody sees, directly or through a view.
@@ -80,6 +109,9 @@ class SqlSettings:
     """
 
     database: Path | None = attrs.field(default=None, converter=_path, validator=_no_nul)
+    url: Secret | None = attrs.field(default=None, converter=_secret, validator=_address)
+    schemas: tuple[str, ...] = attrs.field(default=("public",), converter=_listed, validator=_schemas)
+    writable_role: bool = False
     tables: tuple[str, ...] = attrs.field(default=(), converter=_listed, validator=_names)
     denied_tables: tuple[str, ...] = attrs.field(default=(), converter=_listed, validator=_names)
     denied_columns: tuple[str, ...] = attrs.field(default=(), converter=_listed, validator=_names)
@@ -92,4 +124,8 @@ class SqlSettings:
     @property
     def configured(self) -> bool:
         """Whether there is a database to read."""
-        return self.database is not None
+        return self.database is not None or self.url is not None
+
+    def __attrs_post_init__(self) -> None:
+        if self.database is not None and self.url is not None:
+            raise InvalidValueError("must not be set beside `database`: there is one database", path="url")

@@ -11,7 +11,10 @@ from typing import Any
 import pytest
 from nr_llm_sql._connection import Guarded
 
+from tests.plugins.sql import postgres
 from tests.plugins.sql.databases import SHOP, Make, Open, entered
+from tests.plugins.sql.postgres import Postgres
+from tests.postgres import PostgresServer
 
 
 @pytest.fixture
@@ -47,3 +50,26 @@ def enter() -> Iterator[Open]:
             return stack.enter_context(entered(path, **options))
 
         yield guard
+
+
+@pytest.fixture(scope="session")
+def pg_standing(postgres_server: PostgresServer) -> Iterator[Postgres]:
+    """Provide a PostgreSQL database that is emptied for each test that fills it."""
+    pytest.importorskip("psycopg", reason="PostgreSQL's driver is not installed: psycopg[binary]")
+    with postgres.database(postgres_server, "sql_standing") as made:
+        yield made
+
+
+@pytest.fixture
+def pg(pg_standing: Postgres) -> Postgres:
+    """Return an empty PostgreSQL database."""
+    pg_standing.empty()
+    return pg_standing
+
+
+@pytest.fixture(scope="session")
+def pg_shop(postgres_server: PostgresServer) -> Iterator[Postgres]:
+    """Provide the shop in PostgreSQL; it stands for all tests, since none may write to it."""
+    pytest.importorskip("psycopg", reason="PostgreSQL's driver is not installed: psycopg[binary]")
+    with postgres.database(postgres_server, "sql_shop", postgres.SHOP) as made:
+        yield made

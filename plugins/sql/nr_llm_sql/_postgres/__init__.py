@@ -1,0 +1,1 @@
+"""Reads PostgreSQL, on which the same tools stand as on SQLite."""

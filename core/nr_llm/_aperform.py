@@ -18,7 +18,7 @@ from nr_llm._calls import CallBatch, Job, Message, Post, discard
 from nr_llm._desk import Delivery, Desk
 from nr_llm._perform import Answer
 from nr_llm.effects import CallOutcome
-from nr_llm.errors import MalformedReplyError
+from nr_llm.errors import MalformedReplyError, StreamInterruptedError
 from nr_llm.events import Delta, Event
 from nr_llm.memo import Memo
 from nr_llm.providers import Codec, DirectProvider, HttpProvider
@@ -156,15 +156,19 @@ class AsyncPerformer:
             if not 200 <= reply.status < 300:
                 raise codec.error(await reply.aread())
             decoder = codec.decoder(request)
-            async for data in reply:
-                for delta in decoder.feed(data):
-                    yield delta
-                if decoder.done:
-                    closing_reply.pop_all()
-                    self._drains.add(drain := asyncio.create_task(reply.adrain()))
-                    drain.add_done_callback(self._drains.discard)
-                    break
-                self.desk.go_on()  # pieces may come for ever and add nothing
+            try:
+                async for data in reply:
+                    for delta in decoder.feed(data):
+                        yield delta
+                    if decoder.done:
+                        closing_reply.pop_all()
+                        self._drains.add(drain := asyncio.create_task(reply.adrain()))
+                        drain.add_done_callback(self._drains.discard)
+                        break
+                    self.desk.go_on()  # pieces may come for ever and add nothing
+            except StreamInterruptedError:
+                if not getattr(decoder, "ended", False):  # else the answer was complete, and nothing of it is lost
+                    raise
             yield decoder.finish()
 
     async def invoke(

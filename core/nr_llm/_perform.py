@@ -16,7 +16,7 @@ import attrs
 from nr_llm._calls import CallBatch, Job, Message, Post
 from nr_llm._desk import Delivery, Desk
 from nr_llm.effects import CallOutcome
-from nr_llm.errors import MalformedReplyError
+from nr_llm.errors import MalformedReplyError, StreamInterruptedError
 from nr_llm.events import Delta, Event
 from nr_llm.memo import Memo
 from nr_llm.providers import Codec, DirectProvider, HttpProvider
@@ -110,13 +110,17 @@ class Performer:
             if not 200 <= reply.status < 300:
                 raise codec.error(reply.read())
             decoder = codec.decoder(request)
-            for data in reply:
-                yield from decoder.feed(data)
-                if decoder.done:
-                    closing_reply.pop_all()
-                    self.desk.threads.start(reply.drain)
-                    break
-                self.desk.go_on()  # pieces may come for ever and add nothing
+            try:
+                for data in reply:
+                    yield from decoder.feed(data)
+                    if decoder.done:
+                        closing_reply.pop_all()
+                        self.desk.threads.start(reply.drain)
+                        break
+                    self.desk.go_on()  # pieces may come for ever and add nothing
+            except StreamInterruptedError:
+                if not getattr(decoder, "ended", False):  # else the answer was complete, and nothing of it is lost
+                    raise
             yield decoder.finish()
 
     def invoke(self, calls: Sequence[PendingCall]) -> Iterator[Event | Answer[tuple[CallOutcome, ...]]]:

@@ -97,6 +97,9 @@ class StreamDecoder(Protocol):
 
     Attributes:
         done: Whether the service has said that nothing follows; reading on might wait for ever.
+
+    A decoder may have ``ended`` too: whether the answer is complete, though more may follow, such as counts.  Then a
+    connection that breaks is no failure.
     """
 
     done: bool

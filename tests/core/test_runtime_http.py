@@ -17,6 +17,7 @@ from nr_llm import (
     Limits,
     Runtime,
     ServiceError,
+    StreamInterruptedError,
     TextDelta,
     ToolCall,
     tool,
@@ -71,6 +72,7 @@ class LineDecoder:
         self._codec = codec
         self._text = ""
         self.done = False
+        self.ended: bool
 
     def feed(self, data: bytes) -> list[TextDelta]:
         self._text += data.decode().removesuffix("[END]")
@@ -239,6 +241,43 @@ def test_a_run_is_cancelled_while_pieces_add_nothing(colour: Any) -> None:
 
     assert "cancelled" == stream.outcome.reason
     assert [0, 1, 2] == sent
+
+
+@pytest.mark.parametrize("colour", COLOURS)
+@pytest.mark.parametrize("ended", [True, False, None])
+def test_a_connection_that_breaks_behind_the_answer_takes_nothing(colour: Any, ended: bool | None) -> None:
+    """Whether it is complete, a decoder may know."""
+
+    class Breaking(httpx.SyncByteStream, httpx.AsyncByteStream):
+        def __iter__(self) -> Iterator[bytes]:
+            yield b"all done"
+            raise httpx.ReadError("cut")
+
+        async def __aiter__(self) -> Any:
+            for piece in self:
+                yield piece
+
+    class Knowing(LineCodec):
+        def decoder(self, request: CompletionRequest) -> Any:
+            decoder = LineDecoder(self)
+            if ended is not None:
+                decoder.ended = ended
+            return decoder
+
+    provider = LineProvider()
+    provider.codec = Knowing()
+    transport = httpx.MockTransport(lambda request: httpx.Response(200, stream=Breaking()))
+    own = Runtime(
+        providers=[provider],
+        model="lines:m",
+        http=httpx.Client(transport=transport),
+        async_http=httpx.AsyncClient(transport=transport),
+    )
+    if ended:
+        assert "all done" == colour.stream(own).outcome.content
+    else:
+        with pytest.raises(StreamInterruptedError, match="broke: cut"):
+            colour.stream(own)
 
 
 def test_transports_are_kept_and_closed() -> None:

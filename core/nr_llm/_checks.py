@@ -29,6 +29,7 @@ _KINDS: Mapping[str, type] = {
     "limits": Limits,
     "options": Options,
     "run_id": str,
+    "secrets": Mapping,
 }
 
 
@@ -40,15 +41,25 @@ def check_settings(settings: Mapping[str, Any], kind: Any) -> None:
         InvalidValueError: A setting is of another type.
         TypeError: There is no such setting, as for any unexpected keyword argument.
     """
-    for name, value in settings.items():
-        if value is not None and name in _KINDS and not isinstance(value, _KINDS[name]):
-            raise InvalidValueError(f"must be {_KINDS[name].__name__}, not {type(value).__name__}", path=name)
+    check_kinds(**settings)
     if settings.keys() <= kind.__optional_keys__:
         return
     name = min(settings.keys() - kind.__optional_keys__)
     hint = _meant(name, kind.__optional_keys__)
     names = ", ".join(sorted(kind.__optional_keys__))
     raise TypeError(f"There is no setting {name!r}.{hint} The settings are: {names}.")
+
+
+def check_kinds(**settings: Any) -> None:
+    """
+    Refuse what is of another type.
+
+    Raises:
+        InvalidValueError: It is.
+    """
+    for name, value in settings.items():
+        if value is not None and name in _KINDS and not isinstance(value, _KINDS[name]):
+            raise InvalidValueError(f"must be {_KINDS[name].__name__}, not {type(value).__name__}", path=name)
 
 
 def _meant(name: str, known: Iterable[str]) -> str:
@@ -70,6 +81,35 @@ def check_host(host: object) -> None:
             f"must be a PluginHost, not {_shown(host)}; tools and providers are passed by name: tools=[...]",
             path="host",
         )
+
+
+def check_parts(*, live: Any, middleware: Any, http: Any, async_http: Any) -> None:
+    """
+    Refuse parts of a Runtime that would fail only when a run needs them.
+
+    Raises:
+        InvalidValueError: A part is of another type, or a client of the other colour.
+    """
+    for factory in _listed(live, "live"):
+        if not callable(factory):
+            raise InvalidValueError(
+                f"must be functions that make an observer of a run, not {_shown(factory)}; "
+                "write live=[lambda run: observer]",
+                path="live",
+            )
+    for layer in _listed(middleware, "middleware"):
+        if isinstance(layer, type) or not callable(layer):
+            raise InvalidValueError(f"must be layers, such as Retry(), not {_shown(layer)}", path="middleware")
+    if _sends_later(http):
+        raise InvalidValueError("is an asynchronous client; pass it as async_http", path="http")
+    if hasattr(async_http, "close") and not hasattr(async_http, "aclose"):
+        raise InvalidValueError("is a client that blocks; pass it as http", path="async_http")
+
+
+def _sends_later(client: Any) -> bool:
+    from inspect import iscoroutinefunction  # dear to import, and few pass a client
+
+    return client is not None and iscoroutinefunction(getattr(client, "send", None))
 
 
 def tools_of(given: Iterable[Tool | Callable[..., Any]]) -> list[Tool]:

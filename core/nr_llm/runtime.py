@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
 from nr_llm._assembly import Assembly, Setting
-from nr_llm._checks import Verdicts, check_host, providers_of, tools_of
+from nr_llm._checks import Verdicts, check_host, check_kinds, check_parts, providers_of, tools_of
 from nr_llm._choice import Source, ToolChoice
 from nr_llm._desk import Desk
 from nr_llm._drive import Ended, drained, events, performed
@@ -102,6 +102,8 @@ class Runtime:
         async_http: Any = None,
     ) -> None:
         check_host(host)
+        check_kinds(options=options, limits=limits, actor=actor, secrets=secrets)
+        check_parts(live=live, middleware=middleware, http=http, async_http=async_http)
         self._assembly = Assembly(
             host=host,
             own_tools=Toolbox.of(tools_of(tools)).registered,

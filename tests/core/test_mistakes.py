@@ -7,6 +7,7 @@ import json
 import pickle
 from typing import Any
 
+import httpx
 import pytest
 from nr_llm import (
     ConfigurationError,
@@ -14,6 +15,7 @@ from nr_llm import (
     Model,
     Options,
     PluginHost,
+    Retry,
     RunState,
     Runtime,
     Suspended,
@@ -33,6 +35,10 @@ def echo(text: str) -> str:
 def remove(name: str) -> str:
     """Remove something."""
     return f"removed {name}"
+
+
+class Watch:
+    """An observer, where a function that makes one is wanted."""
 
 
 class Nameless(ScriptedProvider):
@@ -55,6 +61,17 @@ class TestRuntime:
         [
             ({"host": [echo]}, r"host: must be a PluginHost, not a list; .*tools=\[\.\.\.\]"),
             ({"host": PluginHost}, "host: must be a PluginHost, not the class PluginHost"),
+            ({"options": {"temperature": 1}}, "options: must be Options, not dict"),
+            ({"limits": 3}, "limits: must be Limits, not int"),
+            ({"actor": "me"}, "actor: must be Actor, not str"),
+            ({"secrets": ["key"]}, "secrets: must be Mapping, not list"),
+            ({"live": [Watch()]}, r"functions that make an observer of a run, not a Watch; .*\[lambda run: observer\]"),
+            ({"live": lambda run: None}, r"live: must be a list, not a function; write live=\[\.\.\.\]"),
+            ({"middleware": Retry()}, "middleware: must be a list, not a Retry"),
+            ({"middleware": [Retry]}, r"must be layers, such as Retry\(\), not the class Retry"),
+            ({"middleware": [3]}, r"must be layers, such as Retry\(\), not a int"),
+            ({"http": httpx.AsyncClient()}, "http: is an asynchronous client; pass it as async_http"),
+            ({"async_http": httpx.Client()}, "async_http: is a client that blocks; pass it as http"),
             ({"tools": echo}, r"tools: must be a list, not a Tool; write tools=\[\.\.\.\]"),
             ({"tools": "echo"}, "tools: must be a list, not a str"),
             (

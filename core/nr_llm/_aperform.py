@@ -97,7 +97,7 @@ class AsyncPerformer:
                 self.desk.go_on(deadline)  # one that was told to stop has nothing to say
                 raise MalformedReplyError("the answer ended without a reply", provider=self.desk.provider_name)
         except Exception as error:
-            delivery.blame(error)
+            delivery.blame(error, self.desk.provider_name)
             self.desk.unanswered(error, began=began, deadline=deadline)
             raise
         self.desk.paid(reply.total_usage)

@@ -298,9 +298,10 @@ class Delivery:
         text = "".join(self._pieces)
         return attrs.evolve(reply, content=text, refusal=text if reply.refusal else None)  # people read either
 
-    def blame(self, error: Exception) -> None:
-        """Mark `error` if a part of the reply had left already, and note that part."""
+    def blame(self, error: Exception, provider: str) -> None:
+        """Say in `error` whose reply it was and whether a part had left already, and note that part."""
         if isinstance(error, ProviderError):
+            error.provider = error.provider or provider
             error.delivered = error.delivered or self.delivered
         if isinstance(error, (BudgetExceededError, StreamInterruptedError)):
             error.partial = error.partial or "".join(self._pieces)

@@ -137,8 +137,7 @@ class MissingCredentialError(ConfigurationError):
     """
 
     def __init__(self, provider: str, *, variables: Iterable[str], otherwise: str = "") -> None:
-        self.provider = provider
-        self.variables = tuple(variables)
+        self.provider, self.variables = provider, tuple(variables)
         remedy = f"Set {' or '.join(self.variables)}{f', or {otherwise}' if otherwise else ''}."
         super().__init__(f"Provider {provider!r} has no API key.", remedy=remedy)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import copy
 import json
 import pickle
@@ -19,6 +20,7 @@ from nr_llm import (
     RunState,
     Runtime,
     Suspended,
+    TransportError,
     read_config,
     tool,
 )
@@ -141,6 +143,18 @@ class TestModels:
         host = PluginHost(config=read_config(path, trusted=True))
         with pytest.raises(ConfigurationError, match=r'Add id = "MODEL" to \[models\.fast\]'):
             Runtime(host, providers=[Nameless("x")]).run("hi", model="fast")
+
+
+class TestFailures:
+    def test_an_error_on_the_way_names_the_provider(self) -> None:
+        """A transport knows an address alone; with two providers, people ask whose it was."""
+        runtime = Runtime(providers=[ScriptedProvider(TransportError("down"))], model="scripted:")
+        with pytest.raises(TransportError) as caught:
+            runtime.run("hi")
+        with pytest.raises(TransportError) as awaited:
+            asyncio.run(runtime.arun("hi"))
+
+        assert (caught.value.provider, awaited.value.provider) == ("scripted", "scripted")
 
 
 class TestSuspended:

@@ -9,6 +9,7 @@ else to the call that was opened last.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 import attrs
@@ -18,6 +19,9 @@ from nr_llm.errors import MalformedJsonError
 from nr_llm.events import ToolCallDelta
 
 from nr_llm_openai.decode import call_parts
+
+PLACES = re.compile(r"\A(?:\{\}\s*)+(?=\{)")
+"""Empty objects in front of arguments."""
 
 
 @attrs.define(eq=False)
@@ -41,19 +45,17 @@ class Draft:
 
     def is_whole(self) -> bool:
         """Whether name and arguments are complete, so that a further named piece begins another call."""
-        if self.name is None or not self.arguments:
+        text = "".join(self.arguments)
+        if self.name is None or not text.rstrip().endswith("}"):  # most are not: reading each time would cost a lot
             return False
         try:
-            return isinstance(decode("".join(self.arguments)), dict)
+            return isinstance(decode(text), dict)
         except MalformedJsonError:
             return False
 
     def written(self) -> str:
         """Return the arguments as text; an empty object in front of another one only held its place."""
-        text = "".join(self.arguments)
-        while text.startswith("{}") and text[2:].lstrip().startswith("{"):
-            text = text[2:].lstrip()
-        return text
+        return PLACES.sub("", "".join(self.arguments))
 
 
 class CallAssembly:

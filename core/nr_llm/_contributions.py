@@ -23,7 +23,10 @@ PROVIDERS: Final = "nr_llm_providers"
 COMMANDS: Final = "nr_llm_commands"
 TABLES: Final = "nr_llm_provider_tables"
 CONFIGURATIONS: Final = "nr_llm_configurations"
+STORES: Final = "nr_llm_stores"
 MAKER: Final = "nr_llm_make_provider"
+
+_PORT: Final = ("close", "create", "delete", "live", "request_stop", "run", "runs", "steps", "transcript", "write")
 
 
 @attrs.frozen(eq=False)
@@ -33,7 +36,7 @@ class Given:
 
     Attributes:
         name: Its name.
-        value: A `Tool`, a provider, a command, or the values of a provider's or a configuration's table.
+        value: A `Tool`, a provider, a command, a store, or the values of a provider's or a configuration's table.
         toolset: The toolset a tool belongs to, or None.
     """
 
@@ -183,10 +186,19 @@ def _commands(value: object) -> Iterator[Given]:
     yield Given(name, value)
 
 
+def _stores(value: object) -> Iterator[Given]:
+    lacking = [name for name in _PORT if not callable(getattr(value, name, None))]
+    if isinstance(value, type) or lacking or not isinstance(getattr(value, "blocking", None), bool):
+        kind = f"the class {value.__qualname__}" if isinstance(value, type) else f"a {type(value).__name__}"
+        raise MisbuiltError(f"it gives {kind} where a run store belongs: see nr_llm.stores.RunStore")
+    yield Given("store", value)  # all of one name: a plugin has one
+
+
 _CHECKS: Final[dict[str, Callable[[object], Iterator[Given]]]] = {
     TOOLS: _tools,
     PROVIDERS: _providers,
     COMMANDS: _commands,
     TABLES: _tables,
     CONFIGURATIONS: _configurations,
+    STORES: _stores,
 }

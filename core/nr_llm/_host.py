@@ -19,7 +19,7 @@ from types import TracebackType
 from typing import Any, Final, Self, TypedDict, Unpack
 
 from nr_llm._catalogue import Catalogue, dispute
-from nr_llm._contributions import COMMANDS, CONFIGURATIONS, PROVIDERS, TABLES, TOOLS
+from nr_llm._contributions import COMMANDS, CONFIGURATIONS, PROVIDERS, STORES, TABLES, TOOLS
 from nr_llm._directory import Directory
 from nr_llm._doctor import Case, examine
 from nr_llm._faults import config_findings
@@ -29,11 +29,12 @@ from nr_llm._profiles import Profiles
 from nr_llm._selection import Selection, judge, select
 from nr_llm._services import Service, Services
 from nr_llm._settings import SettingsDesk
+from nr_llm._stores import store_of
 from nr_llm.aliases import ModelAlias, alias_of
 from nr_llm.config import Config
 from nr_llm.configurations import Configuration
 from nr_llm.effective import Value, of_choices, of_configuration, of_model, of_settings
-from nr_llm.errors import ConfigurationError, NameClashError, NrLlmError, PluginLoadError, UnknownNameError
+from nr_llm.errors import ConfigurationError, UnknownNameError
 from nr_llm.plugins import (
     Finding,
     PluginRecord,
@@ -44,6 +45,7 @@ from nr_llm.plugins import (
 )
 from nr_llm.redaction import Redactor
 from nr_llm.settings import Loaded
+from nr_llm.stores import RunStore
 
 SLOW_AFTER: Final = 1.0
 """Seconds of a plugin's own code from which on people notice the wait (gptme warns at the same figure)."""
@@ -169,7 +171,7 @@ class PluginHost:
         """
         chosen = self._catalogue.plugins if name is None else self._called(name)
         for plugin in chosen:
-            for hook in (TOOLS, PROVIDERS, TABLES, CONFIGURATIONS, COMMANDS):
+            for hook in (TOOLS, PROVIDERS, TABLES, CONFIGURATIONS, STORES, COMMANDS):
                 plugin.give(hook)
         return tuple(plugin.record for plugin in chosen)
 
@@ -288,6 +290,15 @@ class PluginHost:
         """The configuration of runs that name none, as the files say, or None."""
         return self._config.default_configuration
 
+    def store(self) -> RunStore | None:
+        """
+        Return where runs are kept, or None if nobody keeps them; loads all plugins unless the files name one.
+
+        Raises:
+            NrLlmError: Several plugins offer a store and none is named, or the one that would cannot be used.
+        """
+        return store_of(self._catalogue.plugins, self._config, self._required)
+
     def commands(self) -> tuple[RegisteredCommand, ...]:
         """Return every command that has its name to itself; loads all plugins."""
         return self._catalogue.commands()
@@ -347,7 +358,7 @@ class PluginHost:
         self.load(name)
         plugin = self._called(name)[0]
         if not plugin.record.usable and plugin.twin is None:
-            raise _trouble(plugin) from plugin.error
+            raise plugin.trouble() from plugin.error
         return plugin
 
     @property
@@ -373,11 +384,3 @@ class PluginHost:
     def _excuse(self) -> str:
         failed = [record for record in self.records() if record.state is PluginState.FAILED]
         return "".join(f"Plugin {record.name!r} failed: {record.reason}. " for record in failed).rstrip()
-
-
-def _trouble(plugin: Plugin) -> NrLlmError:
-    record, error = plugin.record, plugin.error
-    if isinstance(error, ConfigurationError):
-        return error
-    kind = NameClashError if record.state is PluginState.CLASH else PluginLoadError
-    return kind(f"{record.state.value}: {record.reason}", plugin=record.name, distribution=record.label)

@@ -12,7 +12,7 @@ from typing import Any, Final, TypeVar
 import attrs
 
 from nr_llm._contributions import COMMANDS, MAKER, PROVIDERS, TOOLS, Given, bare_tools, checked, stands_alone
-from nr_llm.errors import ConfigurationError
+from nr_llm.errors import ConfigurationError, NameClashError, NrLlmError, PluginLoadError
 from nr_llm.plugins import MisbuiltError, PluginRecord, PluginState
 from nr_llm.redaction import Redactor
 
@@ -101,10 +101,23 @@ class Plugin:
                     self._note(**{_LISTED[hook]: tuple(given.name for given in self._given[hook])})
             return self._given[hook]
 
+    def has(self, hook: str) -> bool:
+        """Return whether the plugin implements a hook."""
+        self.load()
+        return hook in self._hooks
+
     def maker(self) -> Maker | None:
         """Return what makes further providers of the plugin's kind, and the class of their settings, if it can."""
         self.load()
         return self._maker
+
+    def trouble(self) -> NrLlmError:
+        """Return what is wrong with a plugin that cannot be used."""
+        record, error = self.record, self.error
+        if isinstance(error, ConfigurationError):
+            return error
+        kind = NameClashError if record.state is PluginState.CLASH else PluginLoadError
+        return kind(f"{record.state.value}: {record.reason}", plugin=record.name, distribution=record.label)
 
     def _prepare(self) -> dict[str, Calls]:
         thing = self._source()

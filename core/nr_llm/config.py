@@ -14,7 +14,7 @@ from nr_llm.errors import ConfigurationError, UnknownNameError, similar
 NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*\Z")
 """What a provider, an alias or a configuration may be called: no colon, which separates a model's name in two."""
 
-KNOWN: Final = ("configurations", "default_configuration", "default_model", "models", "plugins", "providers")
+KNOWN: Final = ("configurations", "default_configuration", "default_model", "models", "plugins", "providers", "store")
 """What is read at the top of the file."""
 
 PYPROJECT: Final = "pyproject.toml"
@@ -63,6 +63,8 @@ class Config:
         default_source: Where that is from; empty if there is none.
         default_configuration: The configuration of runs that name none, or None.
         default_configuration_source: Where that is from; empty if there is none.
+        store: The plugin whose store keeps the runs, or None for the only one that offers a store.
+        store_source: Where that is from; empty if nobody says it.
         unread: Names at the top of a file that look like one that is read, each with its file.
     """
 
@@ -78,6 +80,8 @@ class Config:
     default_source: str = ""
     default_configuration: str | None = None
     default_configuration_source: str = ""
+    store: str | None = None
+    store_source: str = ""
     unread: tuple[tuple[str, str], ...] = ()
 
     def provider_of(self, model: str) -> str:
@@ -89,6 +93,7 @@ class Config:
         """Return this configuration with `other` behind it, such as a project's file over a user's."""
         model = other if self.default_model is None else self
         configuration = other if self.default_configuration is None else self
+        store = other if self.store is None else self
         return Config(
             allow=other.allow if self.allow is None else self.allow,
             allow_source=other.allow_source if self.allow is None else self.allow_source,
@@ -102,6 +107,8 @@ class Config:
             default_source=model.default_source,
             default_configuration=configuration.default_configuration,
             default_configuration_source=configuration.default_configuration_source,
+            store=store.store,
+            store_source=store.store_source,
             unread=(*self.unread, *other.unread),
         )
 
@@ -121,7 +128,8 @@ def read_config(path: Path, *, trusted: bool | Callable[[bytes], bool]) -> Confi
         path: A TOML file.
         trusted: Whether the file is the user's own, or a function that tells it by the file's bytes.  The file of a
             project that was merely cloned is not: it may neither choose what loads nor redirect data, so it must not
-            hold ``allow``, ``deny``, providers or a default configuration, and its other tables are marked.
+            hold ``allow``, ``deny``, providers, a default configuration or a store, and its other tables
+            are marked.
 
     Raises:
         ConfigurationError: The file cannot be read, is not as expected, or says what it may not.
@@ -134,8 +142,11 @@ def read_config(path: Path, *, trusted: bool | Callable[[bytes], bool]) -> Confi
     providers = _tables(path, "providers", document, trusted=trusted)
     model = _default(path, "default_model", document)
     configuration = _default(path, "default_configuration", document)
+    store = _default(path, "store", document)
     if not trusted:
-        _refuse(path, lists=lists, providers=providers, configuration=configuration)
+        _refuse(
+            path, lists=lists, providers=providers, choices=[("default_configuration", configuration), ("store", store)]
+        )
     return Config(
         allow=lists.get("allow"),
         allow_source=str(path) if "allow" in lists else "",
@@ -149,11 +160,13 @@ def read_config(path: Path, *, trusted: bool | Callable[[bytes], bool]) -> Confi
         default_source=str(path) if model else "",
         default_configuration=configuration,
         default_configuration_source=str(path) if configuration else "",
+        store=store,
+        store_source=str(path) if store else "",
         unread=tuple((name, str(path)) for name in document if name not in KNOWN and similar(name, KNOWN)),
     )
 
 
-def _refuse(path: Path, *, lists: Iterable[str], providers: Tables, configuration: str | None) -> None:
+def _refuse(path: Path, *, lists: Iterable[str], providers: Tables, choices: Iterable[tuple[str, str | None]]) -> None:
     """Refuse what a file that is not trusted may not say at all."""
     if lists:
         raise ConfigurationError(
@@ -165,8 +178,9 @@ def _refuse(path: Path, *, lists: Iterable[str], providers: Tables, configuratio
         raise ConfigurationError(
             f"{path} is not trusted and sets providers.{' and providers.'.join(providers)}.", remedy=_REMEDY
         )
-    if configuration:
-        raise ConfigurationError(f"{path} is not trusted and sets default_configuration.", remedy=_REMEDY)
+    for name, value in choices:
+        if value:
+            raise ConfigurationError(f"{path} is not trusted and sets {name}.", remedy=_REMEDY)
 
 
 def _bytes(path: Path) -> bytes:
@@ -226,7 +240,10 @@ def _default(path: Path, key: str, document: Mapping[str, Any]) -> str | None:
     value = document.get(key)
     if value is not None and (not isinstance(value, str) or not value):
         kind = key.removeprefix("default_")
-        remedy = {"model": "Write an alias of [models], or provider:model."}
+        remedy = {
+            "model": "Write an alias of [models], or provider:model.",
+            "store": "Write the NAME of the plugin that offers it.",
+        }
         raise ConfigurationError(
             f"{path}: {key} names no {kind}.", remedy=remedy.get(kind, "Write the NAME of a [configurations.NAME].")
         )

@@ -51,6 +51,7 @@ def of_choices(config: Config, selection: Selection | None) -> Iterator[Value]:
         files = {normalised(name): source for name, source in config.deny_sources.items()}
         for name, by in sorted(selection.deny.items()):
             yield Value("plugins.deny", name, files.get(name, by) if by == _FILES else by)
+    yield Value("store", config.store, config.store_source or DEFAULT)
 
 
 def of_settings(place: str, loaded: Loaded[Any], redactor: Redactor) -> Iterator[Value]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 import pluggy
@@ -14,6 +14,9 @@ from nr_llm.errors import similar
 from nr_llm.plugins import MisbuiltError
 from nr_llm.providers import Provider
 from nr_llm.tools import Tool, Toolset
+
+if TYPE_CHECKING:
+    from nr_llm.stores import RunStore
 
 PROJECT: Final = "nr_llm"
 """The name hook implementations are marked for."""
@@ -125,6 +128,23 @@ def nr_llm_configurations(settings: Any) -> Mapping[str, Mapping[str, Any]]:  # 
     Returns:
         For each name a table with any of `model`, `system`, `options`, `tools`, `limits`, `privacy`, `zone` and
         `fallbacks`.  Never a key or an address: `options` hold no `provider_options`, and there is no `system_file`.
+    """
+
+
+@hookspec
+def nr_llm_stores(settings: Any) -> Iterable[RunStore]:  # type: ignore[empty-body]
+    """
+    Return where the plugin keeps runs.
+
+    Called once, the first time the host's store is asked for or all plugins are examined.  Returning nothing means
+    that nothing is kept under these settings.  It may raise, as `nr_llm_tools` may, and nobody then takes the runs
+    for kept: whoever asks the host for its store gets the reason.
+
+    Args:
+        settings: As for `nr_llm_tools`.
+
+    Returns:
+        One `nr_llm.stores.RunStore`.  Making it opens no connection and imports no driver.
     """
 
 

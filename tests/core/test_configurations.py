@@ -457,6 +457,11 @@ class TestUntrusted:
         with pytest.raises(ConfigurationError, match=r"project\.toml is not trusted and sets default_configuration"):
             config(tmp_path, "default_configuration = 'help'", trusted=False)
 
+    def test_no_store(self, tmp_path: Path):
+        """It does not choose where runs are kept."""
+        with pytest.raises(ConfigurationError, match=r"project\.toml is not trusted and sets store"):
+            config(tmp_path, "store = 'mine'", trusted=False)
+
     @pytest.mark.parametrize("line", ["default_configuration = 5", "default_configuration = ''"])
     def test_wrong_default(self, tmp_path: Path, line: str):
         """What names no configuration is refused with the file."""

@@ -32,6 +32,7 @@ class TestDeclarations:
             "nr_llm_make_provider",
             "nr_llm_provider_tables",
             "nr_llm_configurations",
+            "nr_llm_stores",
             "nr_llm_commands",
         ]
         assert PROJECT == "nr_llm"

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from nr_llm._invoke import ainvoke, invoke
     from nr_llm._json import JSON
     from nr_llm._loop import Plan, tool_loop
-    from nr_llm._observers import Observer, ObserverFactory, RunInfo
+    from nr_llm._observers import Observer, ObserverFactory, PluginObserver, RunEnd, RunInfo
     from nr_llm._run_settings import ResumeSettings, RunSettings
     from nr_llm._schema import ArgumentsError, Constraint, Fault
     from nr_llm._settle import settle
@@ -114,7 +114,7 @@ _HOMES = _lazy.homes(
         "_invoke": "ainvoke invoke",
         "_json": "JSON",
         "_loop": "Plan tool_loop",
-        "_observers": "Observer ObserverFactory RunInfo",
+        "_observers": "Observer ObserverFactory PluginObserver RunEnd RunInfo",
         "_run_settings": "ResumeSettings RunSettings",
         "_schema": "ArgumentsError Constraint Fault",
         "_settle": "settle",
@@ -235,6 +235,7 @@ __all__ = [
     "PluginError",
     "PluginHost",
     "PluginLoadError",
+    "PluginObserver",
     "PluginRecord",
     "PluginState",
     "Price",
@@ -256,6 +257,7 @@ __all__ = [
     "RunCancelledError",
     "RunChange",
     "RunClaimedError",
+    "RunEnd",
     "RunExistsError",
     "RunHead",
     "RunHistory",

@@ -6,12 +6,12 @@ import logging
 import os
 from collections.abc import Callable, Iterator
 
-from nr_llm._keeping import machine, status_of, totals_of
+from nr_llm._keeping import machine, status_of
 from nr_llm._settle import settle
 from nr_llm.errors import NrLlmError
 from nr_llm.messages import ChatMessage
 from nr_llm.privacy import StepFilter
-from nr_llm.records import RunChange, RunStatus, StoredRun, TranscriptEntry
+from nr_llm.records import RunChange, RunStatus, RunTotals, StoredRun, TranscriptEntry
 from nr_llm.redaction import Redactor
 from nr_llm.state import RunState, TerminationReason
 from nr_llm.stores import RunQuery, RunStore
@@ -88,7 +88,7 @@ def _settled(store: RunStore, run: StoredRun, redactor: Redactor, now: float) ->
         status=status,
         transcript_start=len(transcript),
         transcript=entries,
-        totals=run.totals if state is None else totals_of(state),
+        totals=run.totals if state is None else RunTotals.of(state),
         reason=str(reason),
         error=ABANDONED if status is RunStatus.FAILED else None,
     )

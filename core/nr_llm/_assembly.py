@@ -21,7 +21,7 @@ from nr_llm._json import JSON
 from nr_llm._keeping import Keeper, OnFailure
 from nr_llm._loop import Plan, dry_run, tool_loop
 from nr_llm._models import Chosen, chosen
-from nr_llm._observers import ObserverFactory, Observers, RunInfo
+from nr_llm._observers import FilteredFactory, ObserverFactory, Observers, RunInfo
 from nr_llm._pricing import priced
 from nr_llm._provenance import Provenance
 from nr_llm._purse import Purses
@@ -154,7 +154,7 @@ class Assembly:
         desk = self._desk(state, toolbox, provider=provider, actor=actor, begins=begins, **_extras(settings))
         plan = self._plan(state, known, toolbox, answering, streamed=streamed)
         level = settings.get("privacy")
-        self._keep(
+        self._watch(
             desk,
             state,
             setting=partial(setting_of, state, plan, context=known.context, max_output=known.max_output),
@@ -190,7 +190,7 @@ class Assembly:
         answering = _answering(settings.get("output") or state.output, known, toolbox)
         plan = self._plan(state, known, toolbox, answering, streamed=False)
         bound = None if configuration is None else configuration.privacy
-        self._keep(desk, state, privacy=strictest(self.privacy, bound))
+        self._watch(desk, state, privacy=strictest(self.privacy, bound))
         return Setting(tool_loop(state, plan, desk.invocations), desk)
 
     def single_completion(
@@ -297,7 +297,7 @@ class Assembly:
             secret_of=self._secret,
         )
 
-    def _keep(
+    def _watch(
         self,
         desk: Desk,
         state: RunState,
@@ -306,7 +306,10 @@ class Assembly:
         setting: Callable[[], dict[str, JSON]] | None = None,
         continues: str | None = None,
     ) -> None:
-        """Have a run kept, if there is a store."""
+        """Have a run watched by the plugins that are to, and kept, if there is a store."""
+        seen = StepFilter(privacy, self.redactor)
+        if self.host is not None:
+            desk.observers.join(FilteredFactory(factory, seen) for factory in self.host.observers())
         if self.store is None:
             return
         head = RunHead(
@@ -324,7 +327,7 @@ class Assembly:
         desk.keeper = Keeper(
             store=self.store,
             head=head,
-            filter=StepFilter(privacy, self.redactor),
+            filter=seen,
             writes=lambda name: (tool := toolbox.get(name)) is not None and tool.writes,
             cancelled=desk.cancelled,
             on_failure=self.on_store_failure,

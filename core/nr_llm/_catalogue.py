@@ -8,8 +8,9 @@ from typing import Final
 
 import attrs
 
-from nr_llm._contributions import COMMANDS, PROVIDERS, TABLES, TOOLS
+from nr_llm._contributions import COMMANDS, OBSERVERS, PROVIDERS, TABLES, TOOLS
 from nr_llm._names import Names, Offer, by_name, name_tools, owner
+from nr_llm._observers import ObserverFactory
 from nr_llm._plugin import Plugin
 from nr_llm._toolsets import OpenToolset
 from nr_llm.errors import NameClashError
@@ -82,6 +83,10 @@ class Catalogue:
     def offered(self, hook: str) -> dict[str, list[Offer]]:
         """Return all that plugins offer under a hook, grouped by name; asks every plugin."""
         return by_name(self._offers(hook, self.plugins))
+
+    def observers(self, plugins: Iterable[Plugin]) -> tuple[ObserverFactory, ...]:
+        """Return the factories of observers that some plugins offer."""
+        return tuple(offer.value for offer in self._offers(OBSERVERS, plugins))
 
     def commands(self) -> tuple[RegisteredCommand, ...]:
         """Return every command that has its name to itself; asks every plugin."""

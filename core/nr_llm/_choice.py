@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol, TypeAlias
 
+from nr_llm._observers import ObserverFactory
 from nr_llm.actors import Actor
 from nr_llm.aliases import ModelAlias
 from nr_llm.configurations import Configuration
@@ -51,6 +52,9 @@ class Source(Protocol):
     @property
     def default_configuration(self) -> str | None:
         """The configuration of runs that name none, or None."""
+
+    def observers(self) -> Sequence[ObserverFactory]:
+        """Return the observers of plugins that are to watch the runs."""
 
     def close(self) -> None:
         """Close what was opened."""

@@ -23,6 +23,7 @@ PROVIDERS: Final = "nr_llm_providers"
 COMMANDS: Final = "nr_llm_commands"
 TABLES: Final = "nr_llm_provider_tables"
 CONFIGURATIONS: Final = "nr_llm_configurations"
+OBSERVERS: Final = "nr_llm_observers"
 STORES: Final = "nr_llm_stores"
 MAKER: Final = "nr_llm_make_provider"
 
@@ -194,11 +195,18 @@ def _stores(value: object) -> Iterator[Given]:
     yield Given("store", value)  # all of one name: a plugin has one
 
 
+def _observers(value: object) -> Iterator[Given]:
+    if not callable(value):
+        raise MisbuiltError(f"it gives a {type(value).__name__} where a function that makes an observer belongs")
+    yield Given(f"{getattr(value, '__qualname__', type(value).__qualname__)} at {id(value)}", value)
+
+
 _CHECKS: Final[dict[str, Callable[[object], Iterator[Given]]]] = {
     TOOLS: _tools,
     PROVIDERS: _providers,
     COMMANDS: _commands,
     TABLES: _tables,
     CONFIGURATIONS: _configurations,
+    OBSERVERS: _observers,
     STORES: _stores,
 }

@@ -53,7 +53,7 @@ def explained(place: Target, options: TransportOptions, *, reading: bool = False
             instead = broken
         if instead is None:
             raise
-        raise instead from error
+        raise instead from (None if "InvalidURL" in names else error)  # its cause quotes the address
 
 
 def _bad_header(place: Target) -> ConfigurationError:
@@ -67,7 +67,9 @@ def _instead(names: set[str], error: Exception, place: Target) -> NrLlmError | N
     # A host name that has no form in the domain name system is a plain `UnicodeError`, or idna's own kind of it.
     unnameable = "UnicodeError" in names and not isinstance(error, UnicodeDecodeError)
     if unnameable or names & {"UnsupportedProtocol", "InvalidURL", "ImportError"}:
-        return ConfigurationError(f"There is no way to {place.shown}: {error}.", remedy="Check address and proxy.")
+        # What is wrong with an address may be a password: one with a '#' in it looks like a port.
+        what = "an address cannot be read" if "InvalidURL" in names else str(error)
+        return ConfigurationError(f"There is no way to {place.shown}: {what}.", remedy="Check address and proxy.")
     if "DecodingError" in names:
         return MalformedReplyError(f"the reply of {place.shown} is compressed in a way that cannot be read: {error}")
     return None

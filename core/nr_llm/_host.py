@@ -23,6 +23,7 @@ from nr_llm._contributions import COMMANDS, CONFIGURATIONS, PROVIDERS, STORES, T
 from nr_llm._directory import Directory
 from nr_llm._doctor import Case, examine
 from nr_llm._faults import config_findings
+from nr_llm._observers import ObserverFactory
 from nr_llm._passed import Claims, named
 from nr_llm._plugin import Plugin, Surroundings
 from nr_llm._profiles import Profiles
@@ -34,7 +35,7 @@ from nr_llm.aliases import ModelAlias, alias_of
 from nr_llm.config import Config
 from nr_llm.configurations import Configuration
 from nr_llm.effective import Value, of_choices, of_configuration, of_model, of_settings
-from nr_llm.errors import ConfigurationError, UnknownNameError
+from nr_llm.errors import ConfigurationError, NrLlmError, UnknownNameError
 from nr_llm.plugins import (
     Finding,
     PluginRecord,
@@ -298,6 +299,20 @@ class PluginHost:
             NrLlmError: Several plugins offer a store and none is named, or the one that would cannot be used.
         """
         return store_of(self._catalogue.plugins, self._config, self._required)
+
+    def observers(self) -> tuple[ObserverFactory, ...]:
+        """
+        Return the observers of the plugins that the configuration has watch; loads those alone.
+
+        One that is not there or cannot be used is logged: nobody who watches may stop a run.
+        """
+        found = []
+        for name in dict.fromkeys(self._config.observe):
+            try:
+                found.append(self._required(name))
+            except NrLlmError as error:
+                _log.warning("plugin %r is to watch the runs and cannot: %s", name, self.redactor.redact(str(error)))
+        return self._catalogue.observers(found)
 
     def commands(self) -> tuple[RegisteredCommand, ...]:
         """Return every command that has its name to itself; loads all plugins."""

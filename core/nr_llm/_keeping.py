@@ -246,7 +246,7 @@ class Keeper:
                 start=start,
                 messages=tuple(dump_value(message) for message in state.messages[start:]),
             ),
-            totals=totals_of(state),
+            totals=RunTotals.of(state),
         )
 
         def done() -> None:
@@ -296,19 +296,6 @@ def spans(numbers: Sequence[int]) -> list[JSON]:
         else:
             found.append([number, number + 1])
     return [list(pair) for pair in found]
-
-
-def totals_of(state: RunState) -> RunTotals:
-    """Return what a run has used so far."""
-    return RunTotals(
-        rounds=state.rounds,
-        calls=state.calls,
-        usage=state.usage,
-        cost=state.cost,
-        unpriced=state.unpriced,
-        seconds=state.seconds,
-        truncated=state.ended and state.truncated,
-    )
 
 
 def _common(before: Sequence[ChatMessage], now: Sequence[ChatMessage]) -> int:

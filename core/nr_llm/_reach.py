@@ -64,7 +64,7 @@ def target(url: str) -> Target:
         host=host,
         port=port,
         secure=parts.scheme == "https",
-        basic=_basic(parts.username, parts.password),
+        basic=basic_of(parts.username, parts.password),
     )
 
 
@@ -83,7 +83,8 @@ def shown(url: str) -> str:
     return repr(f"{scheme}{slashes}{host.rpartition('@')[2]}{slash}{path}{mark and '?…'}")
 
 
-def _basic(user: str | None, password: str | None) -> str | None:
+def basic_of(user: str | None, password: str | None) -> str | None:
+    """Return the value of the header with which a user of an address asks to be let in, or None if there is none."""
     if user is None:
         return None
     pair = f"{unquote(user)}:{unquote(password or '')}"

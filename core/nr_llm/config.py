@@ -20,6 +20,9 @@ KNOWN: Final = ("configurations", "default_configuration", "default_model", "mod
 PYPROJECT: Final = "pyproject.toml"
 """A file of this name belongs to many; ours is its table ``[tool.nr-llm]``."""
 
+LISTS: Final = ("allow", "deny", "observe")
+"""What ``[plugins]`` may hold beside tables of plugins."""
+
 _REMEDY: Final = "Say it in your user configuration instead, or trust this project: nr-llm config trust."
 
 
@@ -55,6 +58,7 @@ class Config:
         allow_source: Where that list is from; empty if there is none.
         deny: Distributions whose plugins may not.
         deny_sources: Where each of them is from.
+        observe: Plugins whose observers watch the runs.
         tables: What plugins are told, by the plugin's name.
         providers: Further services, by the name they get.
         models: Facts, limits and defaults of models, by the alias they get.
@@ -72,6 +76,7 @@ class Config:
     allow_source: str = ""
     deny: tuple[str, ...] = ()
     deny_sources: Mapping[str, str] = attrs.field(factory=dict)
+    observe: tuple[str, ...] = ()
     tables: Tables = attrs.field(factory=dict)
     providers: Tables = attrs.field(factory=dict)
     models: Tables = attrs.field(factory=dict)
@@ -99,6 +104,7 @@ class Config:
             allow_source=other.allow_source if self.allow is None else self.allow_source,
             deny=(*self.deny, *other.deny),
             deny_sources={**other.deny_sources, **self.deny_sources},
+            observe=(*self.observe, *other.observe),
             tables=_stacked(self.tables, other.tables),
             providers=_stacked(self.providers, other.providers),
             models=_stacked(self.models, other.models),
@@ -128,7 +134,7 @@ def read_config(path: Path, *, trusted: bool | Callable[[bytes], bool]) -> Confi
         path: A TOML file.
         trusted: Whether the file is the user's own, or a function that tells it by the file's bytes.  The file of a
             project that was merely cloned is not: it may neither choose what loads nor redirect data, so it must not
-            hold ``allow``, ``deny``, providers, a default configuration or a store, and its other tables
+            hold ``allow``, ``deny``, ``observe``, providers, a default configuration or a store, and its other tables
             are marked.
 
     Raises:
@@ -138,7 +144,7 @@ def read_config(path: Path, *, trusted: bool | Callable[[bytes], bool]) -> Confi
     trusted = trusted(data) if callable(trusted) else trusted
     document = _document(path, data)
     plugins = _mapping(path, "plugins", document)
-    lists = {key: _names(path, key, plugins.pop(key)) for key in ("allow", "deny") if key in plugins}
+    lists = {key: _names(path, key, plugins.pop(key)) for key in LISTS if key in plugins}
     providers = _tables(path, "providers", document, trusted=trusted)
     model = _default(path, "default_model", document)
     configuration = _default(path, "default_configuration", document)
@@ -152,6 +158,7 @@ def read_config(path: Path, *, trusted: bool | Callable[[bytes], bool]) -> Confi
         allow_source=str(path) if "allow" in lists else "",
         deny=lists.get("deny", ()),
         deny_sources=dict.fromkeys(lists.get("deny", ()), str(path)),
+        observe=lists.get("observe", ()),
         tables={name: (_plugin(path, name, values, trusted=trusted),) for name, values in plugins.items()},
         providers=providers,
         models=_tables(path, "models", document, trusted=trusted),
@@ -209,7 +216,7 @@ def _mapping(path: Path, section: str, document: Mapping[str, Any]) -> dict[str,
 
 def _names(path: Path, key: str, value: object) -> tuple[str, ...]:
     if not isinstance(value, list) or not all(isinstance(name, str) and name for name in value):
-        raise ConfigurationError(f"{path}: plugins.{key} is no list of distribution names.")
+        raise ConfigurationError(f"{path}: plugins.{key} is no list of names.")
     return tuple(value)
 
 

@@ -16,6 +16,7 @@ from nr_llm.providers import Provider
 from nr_llm.tools import Tool, Toolset
 
 if TYPE_CHECKING:
+    from nr_llm._observers import ObserverFactory
     from nr_llm.stores import RunStore
 
 PROJECT: Final = "nr_llm"
@@ -145,6 +146,23 @@ def nr_llm_stores(settings: Any) -> Iterable[RunStore]:  # type: ignore[empty-bo
 
     Returns:
         One `nr_llm.stores.RunStore`.  Making it opens no connection and imports no driver.
+    """
+
+
+@hookspec
+def nr_llm_observers(settings: Any) -> Iterable[ObserverFactory]:  # type: ignore[empty-body]
+    """
+    Return factories of observers, who watch runs and see of each step what the run's privacy level leaves.
+
+    Called once, when the first run begins, and only if the user has the plugin watch: ``observe = ["NAME"]`` in
+    ``[plugins]``.  Returning nothing means that nobody watches.  It may raise, as `nr_llm_tools` may.
+
+    Args:
+        settings: As for `nr_llm_tools`.
+
+    Returns:
+        Functions that take a `RunInfo` and return an object with any of the methods of `PluginObserver`.  One that
+        raises is switched off for the run and never stops it.
     """
 
 

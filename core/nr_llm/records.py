@@ -102,6 +102,19 @@ class RunTotals:
     seconds: float = 0.0
     truncated: bool = False
 
+    @classmethod
+    def of(cls, state: RunState) -> RunTotals:
+        """Return what a run has used so far."""
+        return cls(
+            rounds=state.rounds,
+            calls=state.calls,
+            usage=state.usage,
+            cost=state.cost,
+            unpriced=state.unpriced,
+            seconds=state.seconds,
+            truncated=state.ended and state.truncated,
+        )
+
 
 @attrs.frozen(kw_only=True)
 class Checkpoint:

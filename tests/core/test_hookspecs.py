@@ -33,6 +33,7 @@ class TestDeclarations:
             "nr_llm_provider_tables",
             "nr_llm_configurations",
             "nr_llm_stores",
+            "nr_llm_observers",
             "nr_llm_commands",
         ]
         assert PROJECT == "nr_llm"

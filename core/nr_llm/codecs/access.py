@@ -10,7 +10,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit, urlunsplit
 
 import attrs
 
-from nr_llm._reach import Target, loopback, shown, target
+from nr_llm._reach import Target, basic_of, loopback, shown, target
 from nr_llm.errors import ConfigurationError, MissingCredentialError
 from nr_llm.providers import PATIENCE, Endpoint, HttpRequest, TransportOptions
 from nr_llm.redaction import Redactor
@@ -123,7 +123,7 @@ def access(
     key = _checked(key, provider, form.variables)
     place = target(address)
     named = [value for name, value in settings.headers.items() if CREDENTIAL.search(name.lower())]
-    secrets: list[Secret | str] = [*([key] if key else []), *named, *_secrets_of(address, place)]
+    secrets: list[Secret | str] = [*([key] if key else []), *named, *_secrets_of(address), *_secrets_of(settings.proxy or "")]
     given = {**(headers or {}), **settings.headers}
     return Access(
         provider=provider,
@@ -166,11 +166,13 @@ def _named_after(provider: str, form: Key) -> Key:
     return form if not form.variables or own in form.variables else attrs.evolve(form, variables=(own,))
 
 
-def _secrets_of(address: str, place: Target) -> Iterator[str]:
+def _secrets_of(address: str) -> Iterator[str]:
     """Yield what nobody shall read of an address: its password or token, and what its query calls a credential."""
-    parts = urlsplit(address)
-    if place.basic is not None:
-        yield place.basic.partition(" ")[2]
+    try:
+        parts = urlsplit(address)
+    except ValueError:
+        return  # whoever takes that proxy says what is wrong with it
+    yield (basic_of(parts.username, parts.password) or "").partition(" ")[2]
     yield unquote(parts.password or parts.username or "")  # a user alone is most often a token
     yield from (value for name, value in parse_qsl(parts.query) if CREDENTIAL.search(name.lower()))
 

@@ -12,7 +12,17 @@ from nr_llm_store.settings import StoreSettings
 if TYPE_CHECKING:
     from nr_llm_store.store import SqlStore
 
-__all__ = ["SqlStore", "StoreSettings", "nr_llm_commands"]
+__all__ = ["SqlStore", "StoreSettings", "nr_llm_commands", "nr_llm_observers"]
+
+
+@hookimpl
+def nr_llm_observers(settings: StoreSettings) -> Iterable[Any]:
+    """Have each step appended to a file, where one is set."""
+    if settings.log is None:
+        return []
+    from nr_llm_store.log import RunLog
+
+    return [RunLog(settings.log)]
 
 
 @hookimpl

@@ -46,6 +46,7 @@ class StoreSettings:
         synchronous: ``normal`` survives a killed process; ``full`` a power failure too, at the price of a disk flush
             for each write (SQLite).
         retention_days: How long ended runs are kept by a purge; below 1 the default.
+        log: A file to append the steps of runs to, if the plugin is to watch: ``observe = ["store"]``.
         usage_days: How long a purge keeps what deleted runs used; below 1 the default.
     """
 
@@ -57,6 +58,7 @@ class StoreSettings:
     synchronous: Literal["normal", "full"] = "normal"
     retention_days: int = _days(RETENTION_DAYS)
     usage_days: int = _days(USAGE_DAYS)
+    log: Path | None = None
 
 
 def default_path() -> Path:

@@ -15,6 +15,7 @@ from nr_llm import (
     CompletionRequest,
     CompletionResponse,
     Limits,
+    MalformedReplyError,
     Model,
     PendingCall,
     Price,
@@ -122,6 +123,13 @@ class TestModelCalls:
         own = Runtime(providers=[Late(error)], model="slow:m", limits=Limits(seconds=SHORT))
 
         assert colour.run(own).reason == "time_exhausted"
+
+    def test_an_answer_that_never_comes(self, colour: Any) -> None:
+        """A provider that ends without an answer is a malformed one, in time or not."""
+        provider = Slow()
+        provider.complete = lambda request, cancelled: iter(())  # type: ignore[method-assign]
+        with pytest.raises(MalformedReplyError, match="ended without a reply"):
+            colour.run(Runtime(providers=[provider], model="slow:m", limits=Limits(seconds=1_000)))
 
     def test_a_time_out_of_the_providers_own(self, colour: Any) -> None:
         """A provider that raises the error of a time-out has not used the run's time up."""

@@ -10,6 +10,7 @@ import ssl
 import subprocess
 import sys
 import threading
+import traceback
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -458,6 +459,14 @@ class TestFailures:
             colour.send(post(url))
 
         assert "pw" not in str(caught.value)
+
+    def test_a_password_that_spoils_a_proxy_is_not_shown(self, colour: Colour) -> None:
+        """One with a '#' in it looks like a port; neither the error nor its cause repeats it."""
+        options = TransportOptions(proxy="http://me:tiger#7@proxy:8080")
+        with pytest.raises(ConfigurationError, match="no way to") as caught:
+            colour.send(post("http://host.test/"), options)
+
+        assert "tiger" not in "".join(traceback.format_exception(caught.value))
 
     @pytest.mark.parametrize("host", ["exa\x7fmple.com", "xn--.test"])
     def test_an_address_the_client_refuses_is_named(self, colour: Colour, host: str) -> None:

@@ -123,7 +123,8 @@ def access(
     key = _checked(key, provider, form.variables)
     place = target(address)
     named = [value for name, value in settings.headers.items() if CREDENTIAL.search(name.lower())]
-    secrets: list[Secret | str] = [*([key] if key else []), *named, *_secrets_of(address), *_secrets_of(settings.proxy or "")]
+    hidden = [*_secrets_of(address), *_secrets_of(settings.proxy or "")]
+    secrets: list[Secret | str] = [*([key] if key else []), *named, *hidden]
     given = {**(headers or {}), **settings.headers}
     return Access(
         provider=provider,

@@ -134,6 +134,15 @@ def test_nobody_reads_the_secrets_of_an_address(secret: str) -> None:
     assert secret not in repr(way) + repr(way.transport) + repr(way.place)
 
 
+def test_nobody_reads_the_password_of_a_proxy() -> None:
+    """A proxy may repeat it when it refuses; an address that is none is told where it is used."""
+    way = made(form=None, proxy="http://me:pass-0123456789@proxy:80")
+
+    assert "pass-0123456789" not in way.redact("denied pass-0123456789")
+    assert "bWU6cGFzcy0wMTIzNDU2Nzg5" not in way.redact("denied Basic:bWU6cGFzcy0wMTIzNDU2Nzg5")
+    assert made(form=None, proxy="http://[bad").redact("x") == "x"
+
+
 def test_a_user_alone_is_a_token() -> None:
     """Nobody reads it either; a user beside a password is no secret."""
     token = "tok-0123456789"

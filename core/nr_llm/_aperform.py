@@ -110,25 +110,33 @@ class AsyncPerformer:
         provider = self.desk.provider
         if self._transport is None:
             pieces = self._direct(cast(DirectProvider, provider), request)
-        else:
-            codec = cast(HttpProvider, provider).codec
-            pieces = self._stream(codec, request) if request.stream else self._send(codec, request)
-        return pieces if deadline is None else self._until(deadline, pieces)
+            return pieces if deadline is None else self._within(deadline, pieces)
+        codec = cast(HttpProvider, provider).codec
+        return self._within(deadline, self._stream(codec, request) if request.stream else self._send(codec, request))
 
-    async def _until(self, deadline: float, pieces: Pieces) -> Pieces:
-        """Yield the pieces of an answer, as long as the run has time."""
-        async with aclosing(pieces):
-            while True:
-                try:
-                    async with asyncio.timeout(deadline - time.monotonic()) as clock:
-                        piece = await anext(pieces)
-                except StopAsyncIteration:
-                    return
-                except TimeoutError:
-                    if not clock.expired():
-                        raise
-                    raise self.desk.out_of_time(deadline) from None
-                yield piece
+    async def _within(self, deadline: float | None, pieces: Pieces) -> Pieces:
+        """Yield the pieces of an answer, as long as the run has time and is not cancelled."""
+        clocks: list[asyncio.Timeout] = []
+        ring = partial(_ring, asyncio.get_running_loop(), clocks)
+        unsubscribe = self.desk.cancelled.on_cancel(ring)
+        try:
+            async with aclosing(pieces):
+                while True:
+                    try:
+                        async with asyncio.timeout(None if deadline is None else deadline - time.monotonic()) as clock:
+                            clocks[:] = [clock]
+                            piece = await anext(pieces)
+                    except StopAsyncIteration:
+                        return
+                    except TimeoutError:
+                        if not clock.expired():
+                            raise
+                        self.desk.go_on()
+                        assert deadline is not None, "nothing else makes the clock ring"
+                        raise self.desk.out_of_time(deadline) from None
+                    yield piece
+        finally:
+            unsubscribe()
 
     async def _direct(self, provider: DirectProvider, request: CompletionRequest) -> Pieces:
         """Run a blocking provider in a thread, and stop it when nobody waits any more."""
@@ -278,6 +286,17 @@ class AsyncPerformer:
             done.exception()
             raise cancelled
         done.result()
+
+
+def _ring(loop: asyncio.AbstractEventLoop, clocks: list[asyncio.Timeout]) -> None:
+    """Have whatever waits behind the last clock broken off, from any thread."""
+
+    def ring() -> None:
+        with suppress(RuntimeError):  # it is over already
+            clocks[-1].reschedule(loop.time())
+
+    with suppress(RuntimeError):  # the loop is gone
+        loop.call_soon_threadsafe(ring)
 
 
 def _finish(done: asyncio.Future[None], failure: BaseException | None) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -18,6 +19,7 @@ from nr_llm import (
     Runtime,
     ServiceError,
     StreamInterruptedError,
+    TerminationReason,
     TextDelta,
     ToolCall,
     tool,
@@ -302,3 +304,59 @@ def test_a_plugins_provider_answers() -> None:
     host = PluginHost(plugins=[ScriptedProvider("from a plugin")])
 
     assert "from a plugin" == Runtime(host, model="scripted:").run("hi").content
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+@pytest.mark.parametrize("silent", ["before the answer", "within it"])
+def test_an_awaited_answer_is_broken_off(streamed: bool, silent: str) -> None:
+    """A run that is cancelled from another thread does not wait for a service that says nothing."""
+    cancel = Cancellation()
+
+    class Silent(httpx.AsyncByteStream):
+        async def __aiter__(self) -> Any:
+            yield b"some"
+            await wait_for_ever()
+
+    async def wait_for_ever() -> None:
+        threading.Thread(target=cancel.cancel, args=("by the test",)).start()
+        await asyncio.Event().wait()
+
+    async def handle(request: httpx.Request) -> httpx.Response:
+        if silent == "before the answer":
+            await wait_for_ever()
+        return httpx.Response(200, stream=Silent())
+
+    async def main() -> Any:
+        async with httpx.AsyncClient(transport=httpx.MockTransport(handle)) as client:
+            own = Runtime(providers=[LineProvider()], model="lines:m", async_http=client)
+            if not streamed:
+                return await own.arun("hi", cancel=cancel, tools=[])
+            async with own.astream("hi", cancel=cancel, tools=[]) as stream:
+                async for _ in stream:
+                    pass
+            return stream.outcome
+
+    assert asyncio.run(main()).reason is TerminationReason.CANCELLED
+
+
+def test_a_switch_that_is_thrown_too_late() -> None:
+    """Nothing happens when the answer is there, or the loop is gone."""
+    cancel = Cancellation()
+    own = runtime([(200, "done")], [])
+
+    assert asyncio.run(own.arun("hi", cancel=cancel)).reason is TerminationReason.COMPLETED
+    cancel.cancel()
+
+
+def test_a_time_out_of_the_client_s_own() -> None:
+    """It is no cancellation, and none of the run's time."""
+
+    async def handle(request: httpx.Request) -> httpx.Response:
+        raise TimeoutError("mine")
+
+    async def main() -> None:
+        async with httpx.AsyncClient(transport=httpx.MockTransport(handle)) as client:
+            await Runtime(providers=[LineProvider()], model="lines:m", async_http=client).arun("hi", tools=[])
+
+    with pytest.raises(TimeoutError, match="mine"):
+        asyncio.run(main())

@@ -7,12 +7,25 @@ from typing import TYPE_CHECKING, Any
 
 from nr_llm.hookspecs import hookimpl
 
+from nr_llm_store._later import LaterStore
 from nr_llm_store.settings import StoreSettings
 
 if TYPE_CHECKING:
     from nr_llm_store.store import SqlStore
 
-__all__ = ["SqlStore", "StoreSettings", "nr_llm_commands", "nr_llm_observers"]
+__all__ = ["SqlStore", "StoreSettings", "nr_llm_commands", "nr_llm_observers", "nr_llm_stores"]
+
+
+@hookimpl
+def nr_llm_stores(settings: StoreSettings) -> Iterable[LaterStore]:
+    """Contribute the store; its file or server is not touched until a run is kept or asked for."""
+
+    def make() -> SqlStore:
+        from nr_llm_store.store import SqlStore
+
+        return SqlStore.of(settings)
+
+    return [LaterStore(make)]
 
 
 @hookimpl

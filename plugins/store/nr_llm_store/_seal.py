@@ -39,7 +39,7 @@ class Seal:
 
     def __init__(self, keys: Iterable[Secret | str] = ()) -> None:
         self._ciphers: dict[str, AESGCM] = {}
-        for key in map(_key, parts(keys)):
+        for key in checked(keys):
             self._ciphers.setdefault(hashlib.sha256(key).hexdigest()[:8], _cipher(key))
         self.first = next(iter(self._ciphers), None)
 
@@ -99,6 +99,16 @@ def parts(keys: Iterable[Secret | str]) -> tuple[str, ...]:
     """Return each key of texts that may hold several."""
     texts = (key.reveal() if isinstance(key, Secret) else key for key in keys)
     return tuple(part for text in texts for part in re.split(r"[\s,]+", text) if part)
+
+
+def checked(keys: Iterable[Secret | str]) -> tuple[bytes, ...]:
+    """
+    Return the keys as bytes.
+
+    Raises:
+        ConfigurationError: A key is of another form.
+    """
+    return tuple(map(_key, parts(keys)))
 
 
 def _key(text: str) -> bytes:

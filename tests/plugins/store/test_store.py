@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import stat
 from decimal import Decimal
 from pathlib import Path
@@ -13,13 +14,17 @@ import sqlalchemy
 from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
+from nr_llm import PluginHost
+from nr_llm.errors import ConfigurationError
 from nr_llm.privacy import PrivacyLevel, StepRecord
 from nr_llm.records import OPEN, TERMINAL, Checkpoint, RunStatus, RunTotals, TranscriptEntry
 from nr_llm.responses import Usage
 from nr_llm.secrets import Secret
 from nr_llm.settings import load_settings
 from nr_llm.stores import MemoryStore, RunQuery
+from nr_llm.testing.stores import check_store
 from nr_llm_store import SqlStore, StoreSettings
+from nr_llm_store._later import LaterStore
 from nr_llm_store._money import PART, joined, split
 from nr_llm_store.settings import RETENTION_DAYS, USAGE_DAYS
 from nr_llm_store.verify import verify
@@ -276,6 +281,44 @@ class TestSettings:
         """A time-out is a time."""
         with pytest.raises(ValueError, match="must be above 0 and at most 3,600"):
             StoreSettings(wait_seconds=seconds)
+
+
+class TestPlugin:
+    """The plugin offers the store its settings describe."""
+
+    def test_the_store_of_a_host(self, tmp_path: Path) -> None:
+        """A host finds it; what every store can and what this one alone can is passed on."""
+        host = PluginHost({"store": nr_llm_store}, settings={"store": {"path": tmp_path / "runs.db"}}, environ={})
+        store = host.store()
+        assert store is not None
+        assert store is host.store()
+        store.close()  # nothing was opened
+        assert not list(tmp_path.iterdir())
+
+        ended(store)
+
+        assert store.blocking
+        assert store.verify("r1") == ()  # type: ignore[attr-defined]
+        assert not store.request_stop("r1", BEGAN)
+        with pytest.raises(AttributeError):
+            store._nothing  # type: ignore[attr-defined]  # noqa: B018
+        store.close()
+
+    def test_it_keeps_every_promise(self, tmp_path: Path) -> None:
+        """Made later it is the same store."""
+        numbers = itertools.count()
+
+        def make() -> LaterStore:
+            return LaterStore(lambda: SqlStore(tmp_path / f"{next(numbers)}.db"))
+
+        assert check_store(make) == ()
+
+    def test_a_key_of_another_form_fails_the_plugin(self) -> None:
+        """Whoever asks for the store learns what is wrong with a setting, before a run begins."""
+        host = PluginHost({"store": nr_llm_store}, settings={"store": {"keys": Secret("short")}}, environ={})
+
+        with pytest.raises(ConfigurationError, match="NR_LLM_STORE_KEYS is not base64 of 32 bytes"):
+            host.store()
 
 
 class TestCommands:

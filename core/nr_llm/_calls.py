@@ -191,7 +191,8 @@ class CallBatch:
                 job.let_go("timed out")
                 self._desk.give_up(job.admitted.tool)
                 late = self._deadline is not None and job.deadline >= self._deadline
-                yield from self._end(job, (out_of_time if late else timed_out)(job.admitted.tool))
+                tool = job.admitted.tool
+                yield from self._end(job, out_of_time(tool) if late else timed_out(tool))
         if self._deadline is not None and self._deadline <= now:
             waiting, self._waiting = self._waiting, []
             for pending, _ in waiting:

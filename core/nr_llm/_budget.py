@@ -9,7 +9,7 @@ import attrs
 from nr_llm.errors import BudgetExceededError
 from nr_llm.messages import ChatMessage, Role
 from nr_llm.requests import CompletionRequest
-from nr_llm.responses import CompletionResponse
+from nr_llm.responses import CompletionResponse, Usage
 from nr_llm.specs import ToolSpec
 from nr_llm.state import RunState, TerminationReason
 from nr_llm.toolbox import Toolbox
@@ -51,8 +51,7 @@ def counted(state: RunState, request: CompletionRequest, reply: CompletionRespon
     A turn of calls that come after the budget of calls was used up has nothing to run: the next request is the last.
     Tokens that nobody reported are estimated where they are bounded, or the bound would hold nobody.
     """
-    cost = reply.total_usage.cost(state.price)
-    state = attrs.evolve(state, cost=state.cost + (cost or 0), unpriced=state.unpriced or cost is None)
+    state = _charged(state, reply.total_usage)
     most = state.limits.calls
     if state.pending and most is not None and state.calls >= most:
         state = attrs.evolve(state, closing=True)
@@ -60,6 +59,18 @@ def counted(state: RunState, request: CompletionRequest, reply: CompletionRespon
         tokens = estimated((*request.messages, reply.to_message()), request.tools)
         state = attrs.evolve(state, estimated_tokens=state.estimated_tokens + tokens)
     return state
+
+
+def failed_call(state: RunState, usage: Usage | None) -> RunState:
+    """Return `state` with what a model call used that failed, where the service told."""
+    if usage is None or state.ended:
+        return state
+    return _charged(attrs.evolve(state, usage=state.usage + usage), usage)
+
+
+def _charged(state: RunState, usage: Usage) -> RunState:
+    cost = usage.cost(state.price)
+    return attrs.evolve(state, cost=state.cost + (cost or 0), unpriced=state.unpriced or cost is None)
 
 
 def broken_off(state: RunState, error: BudgetExceededError) -> RunState:

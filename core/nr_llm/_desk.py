@@ -11,6 +11,7 @@ from typing import Any
 
 import attrs
 
+from nr_llm._budget import failed_call
 from nr_llm._keeping import Keeper
 from nr_llm._logs import MaskedLogger
 from nr_llm._observers import Observers
@@ -251,7 +252,8 @@ class Desk:
         """Return the last state, every call of it answered."""
         cancelled = self.cancelled.cancelled or not isinstance(error, Exception)
         reason = TerminationReason.CANCELLED if cancelled else TerminationReason.FAILED
-        self.last = settle(self.last, reason, finished=self.finished, started=self.started)
+        spent = failed_call(self.last, error.usage if isinstance(error, ProviderError) else None)
+        self.last = settle(spent, reason, finished=self.finished, started=self.started)
         return self.last
 
 

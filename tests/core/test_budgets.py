@@ -309,14 +309,17 @@ class TestUnderWay:
         assert result.usage == Usage(110, 0)
 
     def test_a_last_failure_carries_them_all(self, colour: Any) -> None:
-        """An error that ends a run after all attempts says what they used together."""
+        """An error that ends a run after all attempts says what they used together, and so does its state."""
         errors = [ServiceError("down", retryable=True) for _ in range(2)]
         for error in errors:
             error.usage = Usage(50, 0)
         with pytest.raises(ServiceError) as caught:
-            colour.run(runtime(*errors, middleware=[Retry(retries=1, seconds=0)]))
+            colour.run(runtime(*errors, price=Price(input=2, output=1), middleware=[Retry(retries=1, seconds=0)]))
 
+        state = caught.value.state
         assert caught.value.usage == Usage(100, 0)
+        assert state is not None
+        assert (state.usage, state.cost, state.unpriced) == (Usage(100, 0), Decimal("0.0002"), False)
 
     def test_a_single_call_counts(self) -> None:
         """Asking a model once spends the actor's budget too, and is refused without one."""

@@ -97,14 +97,14 @@ class Postgres:
 
 
 @contextmanager
-def database(server: PostgresServer, name: str, script: str = "") -> Iterator[Postgres]:
+def database(server: PostgresServer, name: str, script: str = "", *, encoding: str = "UTF8") -> Iterator[Postgres]:
     """Make a database for the reader, and drop it."""
     server.psql(
         f"DO $$ BEGIN IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = '{READER}') THEN"
         f" CREATE ROLE {READER} LOGIN; END IF; END $$"
     )
     server.drop_database(name)
-    server.create_database(name)
+    server.psql(f"CREATE DATABASE {name} ENCODING '{encoding}' TEMPLATE template0")
     made = Postgres(server, name)
     try:
         made.run(script)

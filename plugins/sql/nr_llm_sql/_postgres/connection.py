@@ -73,7 +73,7 @@ def connected(settings: SqlSettings, halt: Halt, cancelled: Cancellation) -> Ite
         assert isinstance(driver, psycopg.Connection)
         forget = cancelled.on_cancel(lambda: _cancel(driver))
         try:
-            _set(connection, _FIXED | _times(halt, driver.info.server_version))
+            _set(connection, _FIXED | _encoding(driver) | _times(halt, driver.info.server_version))
             yield connection
         finally:
             forget()
@@ -103,7 +103,14 @@ def _engine(url: Secret, seconds: float) -> sa.Engine:
 def _prepared(driver: psycopg.Connection[Any], _: object) -> None:
     driver.read_only = True
     driver.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ  # what is checked is what is read
-    driver.adapters.register_loader("text", _Text)
+    for kind in ("text", "name"):
+        driver.adapters.register_loader(kind, _Text)
+
+
+def _encoding(driver: psycopg.Connection[Any]) -> dict[str, str]:
+    """Return the setting with which a database that has no encoding gives out its bytes as they are."""
+    bare = driver.info.parameter_status("server_encoding") == "SQL_ASCII"
+    return {"client_encoding": "SQL_ASCII"} if bare else {}
 
 
 def _times(halt: Halt, version: int) -> dict[str, str]:

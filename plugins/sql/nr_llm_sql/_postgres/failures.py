@@ -62,12 +62,9 @@ def explained(settings: SqlSettings, context: ToolContext) -> Iterator[None]:
     except Halted:
         raise halted(settings, context) from None
     except sa.exc.DBAPIError as error:
-        reason = stopped(error)
-        if isinstance(reason, Halted):
-            raise halted(settings, context) from None
-        if isinstance(reason, Refused):
-            raise reason from None
         code = _code(error)
+        if code in _HALTED:
+            raise halted(settings, context) from None
         context.log.warning("PostgreSQL refused to read: %s %s", type(error.orig).__name__, code or "without a code")
         raise ToolError(_reason(error, code)) from None
     except sa.exc.ArgumentError:

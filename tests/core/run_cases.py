@@ -1,7 +1,9 @@
 """
 Acceptance cases of stored runs, written once and tried with every store: subclass `RunCases` and say `make`.
 
-The numbers are those of the reference: ``c61`` of the tool-calling cases, ``a03`` of the runtime's.
+The numbers are those of the reference: ``c61`` of the tool-calling cases, ``a03`` of the runtime's.  Elsewhere are c54
+to c60 (`test_feed`), c68 (`test_redaction`), a13 (`test_configurations`: a bound is clamped) and a15 (`test_stores`);
+a08 and a09 are of guardrails, which there are none of yet.
 """
 
 from __future__ import annotations

@@ -40,7 +40,7 @@ def nr_llm_observers(settings: StoreSettings) -> Iterable[Any]:
 
 @hookimpl
 def nr_llm_commands(settings: StoreSettings) -> Iterable[Any]:
-    """Contribute ``nr-llm db current``, ``db upgrade`` and ``db rewrap``, where there is a command line."""
+    """Contribute ``nr-llm db current``, ``upgrade``, ``rewrap`` and ``purge``, where there is a command line."""
     try:
         from nr_llm_store.commands import commands
     except ModuleNotFoundError as error:

@@ -22,6 +22,8 @@ from nr_llm_store._forks import watch
 _ABANDONED: Final[list[object]] = []
 """Pools that a child inherited: were they freed, their connections would be closed under the parent."""
 
+_PATIENCE: Final = 10.0  # seconds that a fork waits for a write: longer than one takes, and no deadlock
+
 Parameters = Mapping[str, Any]
 Row = tuple[Any, ...]
 
@@ -86,6 +88,7 @@ class Database:
         self._statements: dict[Hashable, Statement] = {}
         self._opening = threading.RLock()
         self._writes = threading.Lock()
+        self._held = False
         self._ready = False
         watch(self)
 
@@ -179,13 +182,14 @@ class Database:
 
     def before_fork(self) -> None:
         """Wait for the write that is under way; SQLite's connections must not even be open."""
-        self._writes.acquire()
+        self._held = self._writes.acquire(timeout=_PATIENCE)
         if self.sqlite and self._own:
             self.engine.dispose()
 
     def after_fork(self) -> None:
         """Go on, in the parent."""
-        self._writes.release()
+        if self._held:
+            self._writes.release()
 
     def in_child(self) -> None:
         """Begin anew, and leave the parent's connections alone."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -35,6 +36,14 @@ def commands(settings: StoreSettings) -> list[click.Command]:
             "Encrypt the live state of runs anew with the first key.\n\n"
             "Afterwards the other keys can be taken out of the settings. Runs may go on meanwhile.",
         ),
+        _command(
+            "db purge",
+            lambda: purge(settings),
+            "Forget what is older than the settings say, without asking: for a timer.\n\n"
+            f"Runs that ended more than {settings.retention_days} days ago (retention_days), and what runs used that "
+            f"were forgotten and began more than {settings.usage_days} days ago (usage_days). Runs that have not ended "
+            "are never forgotten.",
+        ),
     ]
 
 
@@ -59,6 +68,13 @@ def rewrap(settings: StoreSettings) -> str:
     """Return what `nr-llm db rewrap` says."""
     with _opened(settings) as store:
         return f"{store.place}: {store.rewrap()} values encrypted anew"
+
+
+def purge(settings: StoreSettings) -> str:
+    """Return what `nr-llm db purge` says."""
+    with _opened(settings) as store:
+        gone = store.purge(now=time.time(), retention_days=settings.retention_days, usage_days=settings.usage_days)
+        return f"{store.place}: {gone.runs} runs forgotten, and the usage of {gone.usage} that were forgotten before"
 
 
 @contextmanager

@@ -292,8 +292,8 @@ class SqlStore:
         before = now - DAY * (retention_days if retention_days >= 1 else RETENTION_DAYS)
         ended = RunQuery(statuses=TERMINAL, ended_before=before, limit=CHUNK)
         runs = 0
-        while found := self.runs(ended):
-            runs += self.delete(run.run_id for run in found)
+        while gone := self.delete(run.run_id for run in self.runs(ended)):
+            runs += gone
         before = now - DAY * (usage_days if usage_days >= 1 else USAGE_DAYS)
         with self._database.writing() as session:
             rows = session.run(self._named("old usage", _statements.old_usage), {"_before": before})

@@ -7,6 +7,7 @@ import sqlite3
 import stat
 import subprocess
 import sys
+import threading
 from contextlib import closing
 from pathlib import Path
 
@@ -63,6 +64,26 @@ def test_the_log_is_written_ahead(tmp_path: Path) -> None:
             session._cursor.execute("PRAGMA synchronous")
             assert session._cursor.fetchone() == (number,)
         store.close()
+
+
+def test_a_file_that_another_process_holds_as_it_is_made(tmp_path: Path) -> None:
+    """The change to WAL waits for whoever holds the file, so long and no longer."""
+    with closing(sqlite3.connect(tmp_path / "runs.db", check_same_thread=False)) as other:
+        other.executescript("CREATE TABLE theirs (x); BEGIN EXCLUSIVE;")
+        with pytest.raises(StoreError, match="another process is writing"):
+            SqlStore(tmp_path / "runs.db", bounds=Bounds(wait=0.02)).run("r1")
+        threading.Timer(0.05, other.rollback).start()
+        store = SqlStore(tmp_path / "runs.db", bounds=Bounds(wait=60))
+        assert store.run("r1") is None
+        store.close()
+
+
+def test_a_python_with_an_old_sqlite(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is told which is needed."""
+    monkeypatch.setattr(sqlite3, "sqlite_version_info", (3, 34, 1))
+
+    with pytest.raises(StoreError, match=r"runs are kept from 3\.35 on"):
+        SqlStore(tmp_path / "runs.db").run("r1")
 
 
 def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
@@ -152,6 +173,25 @@ def test_a_connection_that_broke_is_made_again(postgres_server: PostgresServer) 
     assert store.write(step(0)).applied
     store.close()
     postgres_server.drop_database("broken")
+
+
+def test_a_connection_that_breaks_in_the_middle(
+    postgres_server: PostgresServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was begun is undone, the error says so, and the next call has another connection."""
+    store = SqlStore(postgres_server.create_database("middle"))
+    store.upgrade()
+    begun(store)
+    end = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = 'middle'"
+    with monkeypatch.context() as patched:
+        patched.setattr(store, "_add_live", lambda *rest: postgres_server.psql(end))
+        with pytest.raises(StoreError, match=r"The store middle on .*: (the server is shutting down|the connection)"):
+            store.write(step(0, checkpoint=live("more", start=1)))
+
+    assert not store.steps("r1")
+    assert store.write(step(0)).applied
+    store.close()
+    postgres_server.drop_database("middle")
 
 
 def test_a_server_that_is_not_there() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import stat
+import sys
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -31,6 +32,8 @@ from nr_llm_store.verify import verify
 
 from tests.plugins.store.conftest import Make
 from tests.plugins.store.runs import BEGAN, DAY, begun, change, ended, head, live, step
+
+KEY = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
 
 
 class TestPurge:
@@ -333,7 +336,7 @@ class TestCommands:
 
     def test_on_a_new_file(self, tmp_path: Path) -> None:
         """A file says that it has no tables, gets them, and is up to date."""
-        settings = StoreSettings(path=tmp_path / "runs.db", keys=Secret("AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="))
+        settings = StoreSettings(path=tmp_path / "runs.db", keys=Secret(KEY))
 
         assert self.run("db current", settings) == f"{tmp_path}/runs.db: no tables yet\n"
         assert self.run("db upgrade", settings) == f"{tmp_path}/runs.db: has its tables now, revision 0001\n"
@@ -341,7 +344,38 @@ class TestCommands:
         assert self.run("db current", settings) == f"{tmp_path}/runs.db: revision 0001\n"
         begun(SqlStore(tmp_path / "runs.db")).close()
         assert stat.S_IMODE((tmp_path / "runs.db").stat().st_mode) == 0o600
+        said = "0 runs forgotten, and the usage of 0 that were forgotten before"
+        assert self.run("db purge", settings) == f"{tmp_path}/runs.db: {said}\n"
         assert self.run("db rewrap", settings) == f"{tmp_path}/runs.db: 2 values encrypted anew\n"
+
+    def test_without_click_there_is_none(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """The store works where there is no command line; another missing module is not passed over."""
+        assert len(list(nr_llm_store.nr_llm_commands(StoreSettings()))) == 4
+        monkeypatch.delitem(sys.modules, "nr_llm_store.commands")
+        monkeypatch.setitem(sys.modules, "click", None)
+        assert nr_llm_store.nr_llm_commands(StoreSettings()) == []
+        monkeypatch.setitem(sys.modules, "nr_llm_store.commands", None)
+        with pytest.raises(ModuleNotFoundError):
+            nr_llm_store.nr_llm_commands(StoreSettings())
+
+
+@pytest.mark.parametrize(
+    ("missing", "options", "extra"),
+    [
+        ("psycopg", {"database": "postgresql://host/runs"}, "postgresql"),
+        ("cryptography.hazmat.primitives.ciphers.aead", {"keys": [KEY]}, "encryption"),
+    ],
+)
+def test_a_package_that_is_missing(
+    monkeypatch: pytest.MonkeyPatch, missing: str, options: dict[str, Any], extra: str
+) -> None:
+    """Who needs an extra is told which."""
+    for name in [name for name in sys.modules if name.startswith("psycopg")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, missing, None)
+
+    with pytest.raises(ConfigurationError, match=rf'pip install "nr-llm-store\[{extra}\]"'):
+        SqlStore(**options)
 
 
 def test_the_package_has_no_other_names() -> None:

@@ -183,6 +183,7 @@ class TestAllowList:
 
 
 class TestNames:
+    @pytest.mark.lesson(128)
     @pytest.mark.parametrize(
         ("value", "level"),
         [

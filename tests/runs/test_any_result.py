@@ -31,6 +31,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     store.close()
 
 
+@pytest.mark.lesson(69)
 @pytest.mark.parametrize("level", ["full", "redacted", "metadata"])
 @tried(100)
 @given(act=acts, writes=st.booleans(), awaiting=st.booleans())

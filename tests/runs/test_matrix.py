@@ -162,6 +162,7 @@ def server(request: pytest.FixtureRequest) -> Iterator[PostgresServer]:
             server.drop_database(f"matrix_{os.getpid()}_{place}_{level}")
 
 
+@pytest.mark.lesson(58)
 @pytest.mark.parametrize("place", PLACES)
 def test_matrix(place: str, tmp_path: Path, server: PostgresServer, caplog: pytest.LogCaptureFixture) -> None:
     """Each sink holds what its level allows and nothing else, raw files and dumps of whole databases included."""

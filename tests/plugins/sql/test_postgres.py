@@ -15,8 +15,9 @@ from nr_llm_sql import SqlSettings, sql_tools
 from nr_llm_sql import _answers as answers
 
 from tests.plugins.sql.databases import cells, column
-from tests.plugins.sql.postgres import READER, Postgres, database
+from tests.plugins.sql.postgres import READER, SHOP, Postgres, database
 from tests.postgres import PostgresServer
+from tests.support import ROOT
 
 TOKEN = "ghp_A1b2C3d4E5f6G7h8I9j0K1l2M3n4"
 """A text that is masked by its shape, whatever the column is called."""
@@ -364,6 +365,21 @@ class TestFailures:
         """A call past its time says so."""
         with pytest.raises(ToolError, match="in time"):
             pg_shop.read("orders", settings={"context": ToolContext(deadline=0.0)})
+
+
+class TestReadme:
+    def test_the_role_it_makes_reads_and_does_nothing_else(self, pg: Postgres) -> None:
+        """The statements that the page shows make a role that the tools accept."""
+        page = (ROOT / "plugins/sql/README.md").read_text(encoding="utf-8")
+        shown = page.split("```text\n")[1].split("```")[0]
+        pg.run(SHOP)
+        pg.run(f"DROP ROLE IF EXISTS shop_reader; {shown}", grant=False)
+        try:
+            settings: dict[str, Any] = {"role": "shop_reader"}
+            assert column(pg.call("list_tables", **settings), "table") == ["customers", "orders"]
+            assert column(pg.read("orders", settings=settings), "id") == ["4", "9", "11"]
+        finally:
+            pg.run("DROP OWNED BY shop_reader; DROP ROLE shop_reader", grant=False)
 
 
 class TestSettings:

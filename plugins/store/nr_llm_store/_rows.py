@@ -75,7 +75,7 @@ def event_rows(change: RunChange) -> list[dict[str, Any]]:
             "run_id": run_id,
             "sequence": number,
             "at": change.at,
-            "kind": step.kind,
+            "kind": plain(step.kind),
             "round": step.round,
             "duration_ms": step.duration_ms,
             "payload": written(step.payload if type(step.payload) is dict else dict(step.payload)),

@@ -173,6 +173,9 @@ def test_odd_names_on_a_server(make: Make) -> None:
     store = begun(make(), "a\0b\ud800", model="m\0", configuration="\ud800")
 
     assert store.run("a\0b\ud800") is not None
+    odd = StepRecord(kind="\0", round=1, payload={"\0": "\0"})
+    assert store.write(change("a\0b\ud800", steps=(odd,))).applied
+    assert store.steps("a\0b\ud800")[0].step.payload == {"\0": "\0"}
     assert store.request_stop("a\0b\ud800", BEGAN + 1)
     assert store.live("a\0b\ud800") == live("hello")
 

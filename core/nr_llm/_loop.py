@@ -141,6 +141,7 @@ def _next_reply(state: RunState, plan: Plan, taken: set[str]) -> Flow[RunState]:
     last = closing(state, plan.toolbox)
     tools, options = _asked(state, plan, last=bool(last))
     messages, budget = _fitted(state, plan, tools)
+    withheld = () if tools else _withheld(messages, plan)
     if overdrawn(state, messages, tools):
         return (yield from _ended(state, TerminationReason.TOKENS_EXHAUSTED))
     number = state.rounds + 1
@@ -153,6 +154,7 @@ def _next_reply(state: RunState, plan: Plan, taken: set[str]) -> Flow[RunState]:
         model=plan.model,
         messages=messages,
         tools=tools,
+        withheld=withheld,
         options=options,
         stream=plan.stream,
         run_id=state.run_id,
@@ -186,6 +188,11 @@ def _asked(state: RunState, plan: Plan, *, last: bool) -> tuple[tuple[ToolSpec, 
     tools: tuple[ToolSpec, ...] = () if last else plan.toolbox.specs
     options = _options(state, tools_offered=bool(tools))
     return (tools, options) if plan.answering is None else plan.answering.asked(tools, options, due=state.answer_due)
+
+
+def _withheld(messages: Sequence[ChatMessage], plan: Plan) -> tuple[ToolSpec, ...]:
+    """Return the tools to declare and not to offer: some services refuse calls of tools that nobody declares."""
+    return plan.toolbox.specs if any(message.tool_calls for message in messages) else ()
 
 
 def _fitted(

@@ -31,6 +31,9 @@ class CompletionRequest:
         model: The model's name as the provider knows it, without the provider's prefix.
         messages: The conversation.
         tools: The tools on offer; empty for none.
+        withheld: Tools the model may not call any more, where none is on offer and the conversation holds calls of
+            them.  Some services refuse calls of tools that nobody declares: a form that can declare tools and forbid
+            to call them says these, see `nr_llm.codecs.calls.declaring`; any other leaves them out.
         options: What the caller set.
         stages: Makers of text filters, in the order in which they see the text; middleware puts its own in front, so
             that the filter of an inner layer runs before those of outer ones.
@@ -45,6 +48,7 @@ class CompletionRequest:
     model: str
     messages: tuple[ChatMessage, ...]
     tools: tuple[ToolSpec, ...] = ()
+    withheld: tuple[ToolSpec, ...] = ()
     options: Options = attrs.field(factory=Options)
     stages: tuple[Callable[[], TextStage], ...] = ()
     stream: bool = False

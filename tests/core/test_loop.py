@@ -138,6 +138,18 @@ class TestEnding:
         assert [()] == [request.tools for request in run.requests]
         assert TerminationReason.MAX_ROUNDS is run.outcome.reason
 
+    def test_the_closing_request_says_which_tools_are_withheld(self) -> None:
+        """Services may have to know of what the calls were that the conversation holds."""
+        run = loop([calling(("look", {})), text("end")], look, limits=Limits(rounds=1))
+
+        assert [(), ("look",)] == [tuple(tool.name for tool in request.withheld) for request in run.requests]
+
+    def test_where_nothing_was_called_nothing_is_withheld(self) -> None:
+        """Nobody would miss it."""
+        run = loop([text("x")], look, limits=Limits(rounds=0))
+
+        assert () == run.requests[0].withheld
+
     def test_calls_in_the_synthesis_are_no_calls(self) -> None:
         """A model that asks for tools nobody offered gets none, and its turn is stored without them."""
         run = loop([calling(("look", {}), content="well")], look, limits=Limits(rounds=0))

@@ -195,7 +195,7 @@ class Responses(Format):
             else:
                 demand(kind == "message", f"no item of type {kind}")
             behind = kind
-        demand(all("function" not in tool for tool in body["tools"]), "tools[0].name is missing")
+        demand(all("function" not in tool for tool in body.get("tools", [])), "tools[0].name is missing")
         return Asked(named(results, calls) if results else {}, images, replayed)
 
     def _output(self, text: str | None, number: int) -> list[dict[str, Any]]:
@@ -273,6 +273,7 @@ class Anthropic(Format):
                         images += 1
                 results = answered if kinds == ["tool_result"] * len(answered) else []
                 called = dict(calls)
+                demand(not calls or body.get("tools"), "Requests which include tool_use blocks must define tools")
             else:
                 calls = {b["id"]: b["name"] for b in blocks if b["type"] == "tool_use"}
                 demand(all(isinstance(b["input"], dict) for b in blocks if b["type"] == "tool_use"), "input")

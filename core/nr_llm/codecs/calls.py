@@ -44,6 +44,14 @@ def tool_calls(parts: Sequence[CallParts], request: CompletionRequest, *, cut: b
     return tuple(_as_offered(call, request) for call in _unfit(calls, parts, cut=cut))
 
 
+def declaring(request: CompletionRequest) -> CompletionRequest:
+    """Return a request as a form says it that can forbid calls: tools that are withheld are declared, to call none."""
+    if request.tools or not request.withheld:
+        return request
+    options = attrs.evolve(request.options, tool_choice="none", parallel_tool_calls=None)
+    return attrs.evolve(request, tools=request.withheld, withheld=(), options=options)
+
+
 def check_choice(request: CompletionRequest, *, provider: str) -> None:
     """
     Check that the tool a request wants called is on offer.

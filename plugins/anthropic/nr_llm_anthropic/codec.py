@@ -8,6 +8,7 @@ from urllib.parse import quote
 
 import attrs
 from nr_llm.codecs.access import shown
+from nr_llm.codecs.calls import declaring
 from nr_llm.codecs.faults import error_for
 from nr_llm.codecs.json import encode_bytes
 from nr_llm.codecs.reading import filled, malformed, object_of, objects_of, payload_of, text_of
@@ -54,6 +55,7 @@ class MessagesCodec:
             InvalidValueError: There is no message, or calls and their results do not match.
             InvalidRequestError: The form cannot say what the request wants.
         """
+        request = declaring(request)
         own = request.options.of(AnthropicOptions)
         mark = encode.mark_of(own)
         turns = partial(blocks.segments, provider=self.provider, model=request.model, mark=mark)

@@ -8,6 +8,7 @@ from urllib.parse import quote, urlsplit, urlunsplit
 
 import attrs
 from nr_llm.codecs.access import shown
+from nr_llm.codecs.calls import declaring
 from nr_llm.codecs.faults import error_for
 from nr_llm.codecs.json import JSON, encode_bytes
 from nr_llm.codecs.reading import count_of, filled, malformed, object_of, objects_of, payload_of, text_of
@@ -60,6 +61,7 @@ class GeminiCodec:
             InvalidValueError: There is no message, or calls and their results do not match.
             InvalidRequestError: The form cannot say what the request wants.
         """
+        request = declaring(request)
         own = request.options.of(GeminiOptions)
         turns = partial(contents.segments, provider=self.provider, model=request.model)
         messages = encode_messages(request.messages, turns, memo)

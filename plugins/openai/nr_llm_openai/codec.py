@@ -8,6 +8,7 @@ from urllib.parse import quote
 
 import attrs
 from nr_llm.codecs.access import shown
+from nr_llm.codecs.calls import declaring
 from nr_llm.codecs.faults import error_for
 from nr_llm.codecs.json import JSON, encode_bytes
 from nr_llm.codecs.reading import malformed, payload_of, text_of
@@ -55,6 +56,7 @@ class ChatCodec:
             InvalidValueError: There is no message, or calls and their answers do not match.
             InvalidRequestError: The form cannot say what the request wants.
         """
+        request = declaring(request)
         messages = encode_messages(request.messages, self.segments, memo)
         if not messages:
             raise InvalidValueError("there is no message to send", path="messages")

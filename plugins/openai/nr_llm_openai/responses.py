@@ -7,6 +7,7 @@ from functools import partial
 
 import attrs
 from nr_llm.codecs.access import shown
+from nr_llm.codecs.calls import declaring
 from nr_llm.codecs.faults import error_for
 from nr_llm.codecs.json import encode_bytes
 from nr_llm.codecs.reading import filled, malformed, object_of, payload_of
@@ -51,6 +52,7 @@ class ResponsesCodec:
             InvalidValueError: There is no message, or calls and their results do not match.
             InvalidRequestError: The form cannot say what the request wants.
         """
+        request = declaring(request)
         own = request.options.of(OpenAIOptions)
         head = response_head.head_of(request, own, self.dialect, self.provider)
         known = self._known(request.messages) if own.chained else None

@@ -7,7 +7,7 @@ from typing import Any
 
 import attrs
 import pytest
-from nr_llm.codecs.calls import UNNAMED, CallParts, check_choice, demand_calls, tool_calls
+from nr_llm.codecs.calls import UNNAMED, CallParts, check_choice, declaring, demand_calls, tool_calls
 from nr_llm.codecs.names import own_name, wire_name
 from nr_llm.codecs.notes import say_left_out
 from nr_llm.errors import InvalidRequestError, MissingToolCallError
@@ -121,3 +121,20 @@ def test_a_choice_of_another_tool_is_refused() -> None:
     """Before anything is sent."""
     with pytest.raises(InvalidRequestError, match="p: tool_choice names 'sub', a tool that is not offered"):
         check_choice(asked(tools=(ADD,), tool_choice="sub"), provider="p")
+
+
+def test_withheld_tools_are_declared_and_not_offered() -> None:
+    """To a form that can forbid calls."""
+    request = attrs.evolve(asked(tool_choice="required", parallel_tool_calls=False), withheld=(ADD,))
+
+    said = declaring(request)
+
+    assert (said.tools, said.withheld, said.options) == ((ADD,), (), Options(tool_choice="none"))
+
+
+@pytest.mark.parametrize("tools", [(), (ADD,)])
+def test_a_request_with_nothing_withheld_stays_as_it_is(tools: tuple[ToolSpec, ...]) -> None:
+    """Whatever it offers."""
+    request = asked(tools=tools)
+
+    assert declaring(request) is request

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from nr_llm.hookspecs import hookimpl
 
 from nr_llm_store._later import LaterStore
+from nr_llm_store._seal import checked
 from nr_llm_store.settings import StoreSettings
 
 if TYPE_CHECKING:
@@ -25,6 +26,8 @@ def nr_llm_stores(settings: StoreSettings) -> Iterable[LaterStore]:
 
         return SqlStore.of(settings)
 
+    if settings.keys is not None:
+        checked((settings.keys,))  # told before a run begins, and not while it is kept
     return [LaterStore(make)]
 
 

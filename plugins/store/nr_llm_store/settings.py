@@ -11,8 +11,6 @@ from nr_llm.errors import InvalidValueError
 from nr_llm.secrets import Secret
 from nr_llm.settings import setting
 
-from nr_llm_store._seal import checked
-
 RETENTION_DAYS: Final = 30
 """Days that ended runs are kept unless told otherwise (the reference system's figure)."""
 
@@ -31,11 +29,6 @@ def _seconds(_: object, attribute: attrs.Attribute[float], value: float) -> None
 def _days(default: int) -> int:
     # A window of no length would destroy everything at once: nobody means that.
     return attrs.field(default=default, converter=lambda value: value if value >= 1 else default)
-
-
-def _keys(_: object, __: object, value: Secret | None) -> None:
-    if value is not None:
-        checked((value,))
 
 
 @attrs.frozen(kw_only=True)
@@ -59,7 +52,7 @@ class StoreSettings:
 
     url: Secret | None = setting(env=("NR_LLM_DATABASE_URL",), default=None)
     path: Path | None = None
-    keys: Secret | None = attrs.field(default=None, validator=_keys)
+    keys: Secret | None = None
     wait_seconds: float = attrs.field(default=5.0, validator=_seconds)
     statement_seconds: float = attrs.field(default=30.0, validator=_seconds)
     synchronous: Literal["normal", "full"] = "normal"

@@ -41,18 +41,42 @@ insert into orders values (100, 2, 11, 6, 'paid'), (101, 3, 10, 1, 'open'), (102
 """
 
 
+NAMES = (
+    "list_directory",
+    "find_files",
+    "read_file",
+    "search_code",
+    "list_packages",
+    "get_python_info",
+    "calculate",
+    "get_time",
+    "list_tables",
+    "table_schema",
+    "read_records",
+)
+"""The tools that are offered: the same ones as ever, so that scores of different days can be compared."""
+
+
 def tools(folder: Path) -> list[Tool]:
     """Return the shipped tools, with the project and the database in `folder`."""
-    for name, text in FILES.items():
+    return furnished(folder, FILES, DATABASE)
+
+
+def furnished(folder: Path, files: dict[str, str], database: str) -> list[Tool]:
+    """Return the shipped tools for a project of these files and a database made by these statements."""
+    for name, text in files.items():
         path = folder / "project" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
-    with sqlite3.connect(folder / "shop.sqlite") as connection:
-        connection.executescript(DATABASE)
-    places = {"NR_LLM_TOOLS_ROOT": str(folder / "project"), "NR_LLM_SQL_DATABASE": str(folder / "shop.sqlite")}
-    shipped = Runtime(PluginHost([nr_llm_tools, nr_llm_sql], environ=places)).tools().values()
+    with sqlite3.connect(folder / "data.sqlite") as connection:
+        connection.executescript(database)
+    places = {"NR_LLM_TOOLS_ROOT": str(folder / "project"), "NR_LLM_SQL_DATABASE": str(folder / "data.sqlite")}
+    shipped = Runtime(PluginHost([nr_llm_tools, nr_llm_sql], environ=places)).tools()
     # The tasks name their tables; told to list them first, a model that does as it is told would be marked wrong.
-    return [attrs.evolve(tool, description=tool.description.replace(" Call this first.", "")) for tool in shipped]
+    return [
+        attrs.evolve(shipped[name], description=shipped[name].description.replace(" Call this first.", ""))
+        for name in NAMES
+    ]
 
 
 def hour(zone: str) -> str:

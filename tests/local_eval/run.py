@@ -63,7 +63,10 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--model", default="qwen2.5-coder-1.5b", help="a model of the catalogue, already pulled")
     parser.add_argument(
-        "--tasks", default="machine", choices=("machine", "desk"), help="machine is scored, desk is for tuning"
+        "--tasks",
+        default="machine",
+        choices=("machine", "fresh", "desk"),
+        help="machine is scored, fresh was held back, desk is for tuning",
     )
     parser.add_argument("--parts", default="single,loops", help="which parts, separated by commas")
     parser.add_argument("--all", action="store_true", help="show right answers too")

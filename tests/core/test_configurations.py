@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from nr_llm import (
     Actor,
     ChatMessage,
@@ -33,6 +35,8 @@ from nr_llm.testing import ScriptedProvider, calling
 from tests.core.plugin_parts import Plugin
 
 ROW = "[configurations.help]\n"
+
+BOUNDS = st.dictionaries(st.sampled_from(["rounds", "calls", "tokens", "seconds"]), st.integers(0, 99), max_size=4)
 
 
 @tool(group="shelf")
@@ -248,6 +252,14 @@ class TestRun:
         own = runtime(config(tmp_path, ROW + "limits = {rounds = 12, tokens = 100}"))
 
         assert begun(own, limits=asked).limits == expected
+
+    @given(asked=BOUNDS, row=BOUNDS, behind=BOUNDS)
+    def test_no_limit_is_above_either(self, asked: dict[str, int], row: dict[str, int], behind: dict[str, int]):
+        """Whatever is asked for and written: a run's limits are within the configuration's and the caller's."""
+        found = Configuration(name="help", limits=row).begins(Limits(**asked), behind)
+
+        assert all(getattr(found, name) <= most for name, most in row.items())
+        assert all(getattr(found, name) == min(most, row.get(name, most)) for name, most in asked.items())
 
     def test_limits_of_the_model_too(self, tmp_path: Path):
         """Of what a caller leaves open the lower one counts, of the configuration's and the model's row."""

@@ -45,7 +45,8 @@ def environment(folder: Path) -> dict[str, str]:
         target.write_text(body, encoding="utf-8")
         target.chmod(0o755)
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("NR_LLM_", "OPENAI_"))}
-    return kept | {"PATH": f"{folder / 'bin'}{os.pathsep}{os.environ['PATH']}", "NO_COLOR": "1"}
+    home = {"NR_LLM_HOME": str(folder / "home")}  # runs are kept there, and not among those of whoever tests
+    return kept | home | {"PATH": f"{folder / 'bin'}{os.pathsep}{os.environ['PATH']}", "NO_COLOR": "1"}
 
 
 def run_commands(block: Block, folder: Path, variables: dict[str, str]) -> None:

@@ -10,7 +10,7 @@ from nr_llm.errors import AuthenticationError, ConfigurationError, ModelNotFound
 
 from nr_llm_cli.options import globals_of
 
-LISTS: Final = {"tool": "tools", "tool group": "tools", "provider": "providers"}
+LISTS: Final = {"tool": "tools", "tool group": "tools", "provider": "providers", "run": "runs"}
 """Which command lists the names of a kind."""
 
 

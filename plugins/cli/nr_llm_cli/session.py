@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, nullcontext
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final
@@ -91,7 +91,12 @@ def _line(error: BaseException, path: Path) -> str:
 
 @contextmanager
 def opened(
-    context: click.Context, files: Sequence[Path] = (), *, fallback: str | None = None, **settings: Any
+    context: click.Context,
+    files: Sequence[Path] = (),
+    *,
+    fallback: str | None = None,
+    keep: bool = False,
+    **settings: Any,
 ) -> Iterator[tuple[PluginHost, Runtime]]:
     """
     Open a Runtime and close it in the end; meanwhile what is printed goes to stderr.
@@ -100,6 +105,7 @@ def opened(
         context: The command's.
         files: Plugins given as files.
         fallback: The model of runs that name none, where the configuration has no default.
+        keep: Whether its runs are kept, where a store is installed.
         **settings: Further arguments of `Runtime`.
     """
     from nr_llm import Runtime
@@ -109,5 +115,7 @@ def opened(
     logged = logging_to_stderr(debug=globals_of(context).debug)
     with aside(), logged:
         host = open_host(context, files) if files else host_of(context)
-        with Runtime(host, model=host.default_model or fallback, **settings) as runtime:
+        store = host.store() if keep else None
+        closed = nullcontext() if store is None else closing(store)
+        with closed, Runtime(host, model=host.default_model or fallback, store=store, **settings) as runtime:
             yield host, runtime

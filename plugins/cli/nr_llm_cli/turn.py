@@ -76,7 +76,7 @@ class Turn:
     failure: Failure | None = None
 
 
-def perform(runtime: Runtime, prompt: Prompt, reporter: Reporter, **settings: Any) -> Turn:
+def perform(runtime: Runtime, prompt: Prompt, reporter: Reporter, *, kept: bool = False, **settings: Any) -> Turn:
     """
     Run a conversation and report it.
 
@@ -84,6 +84,7 @@ def perform(runtime: Runtime, prompt: Prompt, reporter: Reporter, **settings: An
         runtime: What runs it.
         prompt: The question, or the conversation so far.
         reporter: Who is told.
+        kept: Whether the run is in a store.
         **settings: Those of `Runtime.stream`.
 
     Raises:
@@ -105,7 +106,7 @@ def perform(runtime: Runtime, prompt: Prompt, reporter: Reporter, **settings: An
         reporter.fail(failure_of(error), error)
         raise
     reporter.finish(stream.outcome)
-    return _ended(stream.outcome, waiting)
+    return _ended(stream.outcome, waiting, kept=kept)
 
 
 def _waiting(event: Event) -> tuple[str, ...]:
@@ -122,9 +123,9 @@ def _about(runtime: Runtime, model: str | None, configuration: str | None) -> Ab
     return About(run_id="", model=name, host=endpoint.host, local=endpoint.local, notice=known.notice)
 
 
-def _ended(outcome: Outcome, waiting: Sequence[str]) -> Turn:
+def _ended(outcome: Outcome, waiting: Sequence[str], *, kept: bool = False) -> Turn:
     if isinstance(outcome, Suspended):
-        return Turn(None, suspension(outcome.run_id, waiting))
+        return Turn(None, suspension(outcome.run_id, waiting, kept=kept))
     code = REASONS[outcome.reason]
     if code is Exit.OK:
         return Turn(outcome.messages)
@@ -149,10 +150,15 @@ _REASONS = {
 }
 
 
-def suspension(run_id: str, waiting: Sequence[str]) -> Failure:
-    """Return what a suspended run waits for."""
-    message = f"The run waits for a person to approve {', '.join(waiting)}; nothing of this turn was executed."
-    return Failure(Exit.SUSPENDED, message, "Choose other tools with -T, or approve in a program.", run_id)
+def suspension(run_id: str, waiting: Sequence[str], *, kept: bool) -> Failure:
+    """Return what a suspended run waits for, and how it goes on."""
+    who, calls = f"Run {run_id}" if kept else "The run", ", ".join(waiting)
+    message = f"{who} waits for a person to approve {calls}; nothing of this turn was executed."
+    hint = f"Approve it in a program, or end it: nr-llm runs cancel {run_id}." if kept else _UNKEPT
+    return Failure(Exit.SUSPENDED, message, hint, run_id)
+
+
+_UNKEPT = "Choose other tools with -T, or approve in a program."
 
 
 def interruption(state: RunState) -> Failure:

@@ -14,6 +14,8 @@ from tests.plugins.cli.shell import environment
 HEAVY = {
     "httpx",
     "httpcore",
+    "sqlalchemy",
+    "alembic",
     "rich",
     "cattrs",
     "jsonschema_rs",
@@ -47,7 +49,15 @@ def modules(*arguments: str, site: Path) -> set[str]:
 
 @pytest.mark.lesson(1, 2, 3, 5, 6)
 @pytest.mark.parametrize(
-    "arguments", [("--help",), ("--version",), ("plugins", "list"), ("run", "--help"), ("plugins", "-h")]
+    "arguments",
+    [
+        ("--help",),
+        ("--version",),
+        ("plugins", "list"),
+        ("run", "--help"),
+        ("runs", "list", "--help"),
+        ("plugins", "-h"),
+    ],
 )
 def test_no_plugin_no_client_no_rich(arguments: tuple[str, ...], tmp_path: Path) -> None:
     """Help, version and the list of plugins import no plugin, no HTTP client, nothing that draws."""

@@ -43,7 +43,7 @@ def chat(context: click.Context, /, **options: Any) -> int:
     asked, rest = asked_of(options)
     console = Console(quiet=rest["quiet"], verbose=rest["verbose"], colour=globals_of(context).colour)
     settings = asked.settings()
-    with conversation(context, asked) as runtime:
+    with conversation(context, asked) as (_, runtime):
         runtime.describe(asked.named, configuration=asked.configured)  # says at once when there is no such model
         Conversation(runtime, console, asked=asked, settings=settings).hold(lines(console))
     return 0

@@ -5,13 +5,24 @@ from __future__ import annotations
 import sys
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from nr_llm_cli.asking import asked_of, conversation, conversation_options
 from nr_llm_cli.options import global_options, globals_of, redactor_of
+from nr_llm_cli.stored import kept_of, settle
 from nr_llm_cli.turn import Reporter, perform
+
+if TYPE_CHECKING:
+    from nr_llm import ChatMessage
+    from nr_llm.conversation import Prompt
+    from nr_llm.records import StoredRun
+
+    from nr_llm_cli.stored import Kept
+
+LEVELS: Final = ("none", "metadata", "redacted", "full")
+"""How much of a run may be kept, strictest first; a test holds them equal to the core's."""
 
 
 @click.command()
@@ -26,6 +37,15 @@ from nr_llm_cli.turn import Reporter, perform
     metavar="FILE",
     help="A text, image or document to hand over (repeatable).",
 )
+@click.option("-c", "last", is_flag=True, help="Go on with the conversation of the last run.")
+@click.option("--continue", "run_id", metavar="RUN", help="Go on with the conversation of this run.")
+@click.option(
+    "--privacy",
+    type=click.Choice(LEVELS, case_sensitive=False),
+    envvar="NR_LLM_PRIVACY",
+    help="How much of the run is kept (metadata).",
+)
+@click.option("--no-store", is_flag=True, help="Keep nothing of the run.")
 @click.option("--dry-run", is_flag=True, help="Print what would be sent, and ask nobody.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document in the end.")
 @click.option("--ndjson", is_flag=True, help="Print one JSON object per event, as it happens.")
@@ -38,7 +58,7 @@ def run(context: click.Context, /, prompt: str, **options: Any) -> int:
     Ask a model, which may call tools.
 
     PROMPT is the question; - reads it from standard input.  The answer goes to stdout, what happens on the way to
-    stderr.
+    stderr.  Where a store is installed the run is kept: see nr-llm runs.
     """
     from nr_llm_cli.attach import attach
     from nr_llm_cli.failures import Stop
@@ -46,18 +66,32 @@ def run(context: click.Context, /, prompt: str, **options: Any) -> int:
     asked, rest = asked_of(options)
     if rest["as_json"] and rest["ndjson"]:
         raise click.UsageError("--json and --ndjson exclude each other.")
-    question, settings = question_of(prompt), asked.settings()
+    keep, going_on = not (rest["no_store"] or rest["dry_run"]), rest["last"] or rest["run_id"] is not None
+    if going_on and asked.system is not None:
+        raise click.UsageError("-s belongs to the first question of a conversation; leave it out when you go on.")
+    settings = asked.settings() | {"system": asked.system, "privacy": rest["privacy"]}
     attached = attach(rest["attached"])
+    question = question_of(prompt) + attached.text
     reporter = reporter_of(context, stream=not asked.whole, **{k: v for k, v in rest.items() if k in _REPORTING})
-    with conversation(context, asked) as runtime:
+    with conversation(context, asked, keep=keep) as (host, runtime):
+        kept = kept_of(host) if keep or going_on else None
+        if kept is not None and keep:
+            settle(kept.history)
+        spoken: Prompt = question
+        if going_on:
+            spoken, before = gone_on_with(kept, rest["run_id"], question)
+            settings["configuration"] = asked.configured or before.head.configuration
+            settings["model"] = asked.model or (None if asked.configuration else before.head.model)
+            settings["privacy"] = rest["privacy"] or before.head.privacy
+            settings["continues"] = before.run_id
         turn = perform(
             runtime,
-            question + attached.text,
+            spoken,
             reporter,
             **settings,
-            system=asked.system,
             attachments=attached.attachments,
             dry_run=rest["dry_run"],
+            kept=kept is not None and keep,
         )
     if turn.failure is not None:
         raise Stop(turn.failure)
@@ -65,6 +99,28 @@ def run(context: click.Context, /, prompt: str, **options: Any) -> int:
 
 
 _REPORTING = frozenset({"as_json", "ndjson", "quiet", "verbose"})
+
+
+def gone_on_with(kept: Kept | None, name: str | None, question: str) -> tuple[list[ChatMessage], StoredRun]:
+    """
+    Return the conversation of a stored run with a question behind it, and the run.
+
+    Args:
+        kept: Where it is.
+        name: The run; None for the last one.
+        question: The question.
+
+    Raises:
+        ConfigurationError: There is no such conversation; the text says why.
+    """
+    from nr_llm.messages import ChatMessage
+
+    from nr_llm_cli.stored import continued, no_store
+
+    if kept is None:
+        raise no_store()
+    run, messages = continued(kept.history, name)
+    return [*messages, ChatMessage.user(question)], run
 
 
 def question_of(prompt: str) -> str:

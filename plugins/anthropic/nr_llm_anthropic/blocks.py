@@ -10,6 +10,7 @@ from typing import Any
 from nr_llm.codecs.json import JSON, encode_bytes
 from nr_llm.codecs.names import digest, wire_name
 from nr_llm.codecs.reading import objects_of, text_of
+from nr_llm.codecs.turns import distinct
 from nr_llm.conversation import check_pairs
 from nr_llm.errors import InvalidRequestError
 from nr_llm.memo import Segment
@@ -51,6 +52,7 @@ def segments(
         InvalidRequestError: An attachment has no form here.
     """
     check_pairs(messages, start=start)
+    messages = distinct(messages, start)
     turns = list(_turns(messages, start, provider=provider, model=model))
     for i, (end, role, blocks) in enumerate(turns):
         last = i == len(turns) - 1

@@ -10,6 +10,7 @@ from nr_llm.codecs.json import JSON, encode_bytes
 from nr_llm.codecs.names import WIRE_NAME, digest, wire_name
 from nr_llm.codecs.notes import say_left_out
 from nr_llm.codecs.reading import object_of
+from nr_llm.codecs.turns import distinct
 from nr_llm.conversation import check_pairs
 from nr_llm.errors import InvalidRequestError
 from nr_llm.memo import Segment
@@ -153,6 +154,7 @@ def segments(
         InvalidRequestError: A message holds what this form cannot say.
     """
     check_pairs(messages, start=start)
+    messages = distinct(messages, start)
     for i in range(start, len(messages)):
         wire = _message(messages[i], dialect, provider)
         begun = dialect.prefixed and i == len(messages) - 1 and _answers(messages[i])

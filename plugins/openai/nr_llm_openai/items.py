@@ -8,6 +8,7 @@ from typing import Any
 from nr_llm.codecs.json import JSON, encode_bytes
 from nr_llm.codecs.names import digest, wire_name
 from nr_llm.codecs.reading import object_of, objects_of
+from nr_llm.codecs.turns import distinct
 from nr_llm.conversation import check_pairs
 from nr_llm.errors import InvalidRequestError
 from nr_llm.memo import Segment
@@ -23,15 +24,22 @@ UNSAID = ("audio/", "video/")
 """Beginnings of the media types that the form has no part for."""
 
 
-def segments(messages: Sequence[ChatMessage], start: int, *, provider: str) -> Iterator[Segment]:
+def segments(messages: Sequence[ChatMessage], start: int, *, provider: str, chained: bool = False) -> Iterator[Segment]:
     """
     Encode ``messages[start:]``, one segment for each message.
+
+    Args:
+        messages: The conversation.
+        start: Where to begin.
+        provider: Whose state is replayed.
+        chained: Whether the service has what precedes: it knows the calls by the ids it gave them.
 
     Raises:
         InvalidValueError: Calls and results do not match.
         InvalidRequestError: An attachment has no form here.
     """
     check_pairs(messages, start=start)
+    messages = messages if chained else distinct(messages, start)
     for i in range(start, len(messages)):
         yield Segment(i + 1, b",".join(map(encode_bytes, _items(messages[i], provider))))
 

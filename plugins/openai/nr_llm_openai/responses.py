@@ -60,7 +60,8 @@ class ResponsesCodec:
             said = encode_messages(request.messages, self.segments, memo)
         else:
             start, head["previous_response_id"] = known
-            said = b",".join(segment.data for segment in self.segments(request.messages, start) if segment.data)
+            new = items.segments(request.messages, start, provider=self.provider, chained=True)
+            said = b",".join(segment.data for segment in new if segment.data)
         if not said:
             raise InvalidValueError("there is no message to send", path="messages")
         body = [encode_bytes(head)[:-1]]

@@ -34,7 +34,7 @@ from nr_llm._stores import store_of
 from nr_llm.aliases import ModelAlias, alias_of
 from nr_llm.config import Config
 from nr_llm.configurations import Configuration
-from nr_llm.effective import Value, of_choices, of_configuration, of_model, of_settings
+from nr_llm.effective import Value, of_choices, of_rows
 from nr_llm.errors import ConfigurationError, NrLlmError, UnknownNameError
 from nr_llm.plugins import (
     Finding,
@@ -340,17 +340,10 @@ class PluginHost:
     def effective(self) -> tuple[Value, ...]:
         """Return every setting that counts and where it is from, secrets masked; loads all plugins."""
         self.load()
-        found = [*of_choices(self._config, self._selection)]
-        for name, loaded in self._desk.all().items():
-            found += of_settings(f"plugins.{name}", loaded, self.redactor)
-        for name, entry in self._directory.all().items():
-            if isinstance(entry, Service) and entry.loaded is not None:
-                found += of_settings(f"providers.{name}", entry.loaded, self.redactor)
-        for name, tables in self._config.models.items():
-            found += of_model(name, tables, self.redactor)
-        for name, one in self.configurations().items():
-            found += of_configuration(one, self._profiles.tables(name), self.redactor)
-        return tuple(found)
+        services = {name: entry.loaded for name, entry in self._directory.all().items() if isinstance(entry, Service)}
+        profiles = [(one, self._profiles.tables(name)) for name, one in self.configurations().items()]
+        rows = of_rows(self._desk.all(), services, self._config.models, profiles, redactor=self.redactor)
+        return (*of_choices(self._config, self._selection), *rows)
 
     def close(self) -> None:
         """Close every toolset that was opened, the last first; one that raises is logged and stops no other."""

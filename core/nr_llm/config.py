@@ -59,6 +59,7 @@ class Config:
         deny: Distributions whose plugins may not.
         deny_sources: Where each of them is from.
         observe: Plugins whose observers watch the runs.
+        observe_sources: Where each of them is from.
         tables: What plugins are told, by the plugin's name.
         providers: Further services, by the name they get.
         models: Facts, limits and defaults of models, by the alias they get.
@@ -77,6 +78,7 @@ class Config:
     deny: tuple[str, ...] = ()
     deny_sources: Mapping[str, str] = attrs.field(factory=dict)
     observe: tuple[str, ...] = ()
+    observe_sources: Mapping[str, str] = attrs.field(factory=dict)
     tables: Tables = attrs.field(factory=dict)
     providers: Tables = attrs.field(factory=dict)
     models: Tables = attrs.field(factory=dict)
@@ -105,6 +107,7 @@ class Config:
             deny=(*self.deny, *other.deny),
             deny_sources={**other.deny_sources, **self.deny_sources},
             observe=(*self.observe, *other.observe),
+            observe_sources={**other.observe_sources, **self.observe_sources},
             tables=_stacked(self.tables, other.tables),
             providers=_stacked(self.providers, other.providers),
             models=_stacked(self.models, other.models),
@@ -159,6 +162,7 @@ def read_config(path: Path, *, trusted: bool | Callable[[bytes], bool]) -> Confi
         deny=lists.get("deny", ()),
         deny_sources=dict.fromkeys(lists.get("deny", ()), str(path)),
         observe=lists.get("observe", ()),
+        observe_sources=dict.fromkeys(lists.get("observe", ()), str(path)),
         tables={name: (_plugin(path, name, values, trusted=trusted),) for name, values in plugins.items()},
         providers=providers,
         models=_tables(path, "models", document, trusted=trusted),

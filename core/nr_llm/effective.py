@@ -12,7 +12,7 @@ from nr_llm._json import JSON
 from nr_llm._selection import Selection
 from nr_llm._versions import normalised
 from nr_llm.codecs.access import CREDENTIAL
-from nr_llm.config import Config, Table
+from nr_llm.config import Config, Table, Tables
 from nr_llm.configurations import Configuration
 from nr_llm.redaction import Redactor
 from nr_llm.secrets import MASK, Secret
@@ -51,7 +51,38 @@ def of_choices(config: Config, selection: Selection | None) -> Iterator[Value]:
         files = {normalised(name): source for name, source in config.deny_sources.items()}
         for name, by in sorted(selection.deny.items()):
             yield Value("plugins.deny", name, files.get(name, by) if by == _FILES else by)
+    for name, source in config.observe_sources.items():
+        yield Value("plugins.observe", name, source)
     yield Value("store", config.store, config.store_source or DEFAULT)
+
+
+def of_rows(
+    plugins: Mapping[str, Loaded[Any]],
+    providers: Mapping[str, Loaded[Any] | None],
+    models: Tables,
+    configurations: Iterable[tuple[Configuration, Iterable[Table]]],
+    *,
+    redactor: Redactor,
+) -> Iterator[Value]:
+    """
+    Yield the settings of all that has a name.
+
+    Args:
+        plugins: What each was handed.
+        providers: What each was made of, or None for one that no table describes.
+        models: What is said of each.
+        configurations: Each with what is said of it.
+        redactor: Masks secrets.
+    """
+    for name, loaded in plugins.items():
+        yield from of_settings(f"plugins.{name}", loaded, redactor)
+    for name, made in providers.items():
+        if made is not None:
+            yield from of_settings(f"providers.{name}", made, redactor)
+    for name, tables in models.items():
+        yield from of_model(name, tables, redactor)
+    for one, said in configurations:
+        yield from of_configuration(one, said, redactor)
 
 
 def of_settings(place: str, loaded: Loaded[Any], redactor: Redactor) -> Iterator[Value]:

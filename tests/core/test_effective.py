@@ -151,7 +151,7 @@ class TestSelection:
 
     def test_files(self, site: Site, tmp_path: Path):
         """Lists of plugins name their file."""
-        config = written(tmp_path, '[plugins]\nallow = []\ndeny = ["Acme_B"]\n')
+        config = written(tmp_path, '[plugins]\nallow = []\ndeny = ["Acme_B"]\nobserve = ["acme"]\n')
         behind = written(tmp_path, '[plugins]\ndeny = ["acme-c"]\n', "behind")
         host = PluginHost.discover(config=config.over(behind), environ={})
         found = [value for value in host.effective() if value.name.startswith("plugins.")]
@@ -160,6 +160,7 @@ class TestSelection:
             Value("plugins.allow", [], str(tmp_path / "user.toml")),
             Value("plugins.deny", "acme-b", str(tmp_path / "user.toml")),
             Value("plugins.deny", "acme-c", str(tmp_path / "behind.toml")),
+            Value("plugins.observe", "acme", str(tmp_path / "user.toml")),
         ]
 
     def test_variables(self, site: Site):

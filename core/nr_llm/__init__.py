@@ -17,6 +17,16 @@ if TYPE_CHECKING:
     from nr_llm._settle import settle
     from nr_llm.actors import Actor, ActorKind, Scope
     from nr_llm.aliases import ModelAlias
+    from nr_llm.approvals import (
+        Decision,
+        DecisionError,
+        NotPermittedError,
+        NotWaitingError,
+        SelfApprovalError,
+        StaleDecisionError,
+        WaitingCall,
+        WaitingRun,
+    )
     from nr_llm.artifacts import ArtifactType, ToolArtifact
     from nr_llm.budgets import ActorBudget, Ledger, MemorySpending, Spending, Spent
     from nr_llm.cancellation import Cancellation
@@ -120,6 +130,10 @@ _HOMES = _lazy.homes(
         "_settle": "settle",
         "actors": "Actor ActorKind Scope",
         "aliases": "ModelAlias",
+        "approvals": (
+            "Decision DecisionError NotPermittedError NotWaitingError SelfApprovalError StaleDecisionError "
+            "WaitingCall WaitingRun"
+        ),
         "artifacts": "ArtifactType ToolArtifact",
         "budgets": "ActorBudget Ledger MemorySpending Spending Spent",
         "cancellation": "Cancellation",
@@ -194,6 +208,8 @@ __all__ = [
     "Constraint",
     "ContentFilterError",
     "ContextLengthError",
+    "Decision",
+    "DecisionError",
     "Delta",
     "Difference",
     "Effect",
@@ -224,6 +240,8 @@ __all__ = [
     "ModelNotFoundError",
     "ModelPage",
     "NameClashError",
+    "NotPermittedError",
+    "NotWaitingError",
     "NrLlmError",
     "Observer",
     "ObserverFactory",
@@ -275,9 +293,11 @@ __all__ = [
     "Runtime",
     "Scope",
     "Secret",
+    "SelfApprovalError",
     "ServiceError",
     "Spending",
     "Spent",
+    "StaleDecisionError",
     "StepKind",
     "StepRecord",
     "StepRecorded",
@@ -312,6 +332,8 @@ __all__ = [
     "UsageRow",
     "Verdict",
     "Wait",
+    "WaitingCall",
+    "WaitingRun",
     "Written",
     "ainvoke",
     "as_messages",

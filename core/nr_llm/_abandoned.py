@@ -14,7 +14,7 @@ from nr_llm.privacy import StepFilter
 from nr_llm.records import RunChange, RunStatus, RunTotals, StoredRun, TranscriptEntry
 from nr_llm.redaction import Redactor
 from nr_llm.state import RunState, TerminationReason
-from nr_llm.stores import RunQuery, RunStore
+from nr_llm.stores import EVERY, RunQuery, RunStore
 
 ABANDONED = "Abandoned"
 """Stands in the record for the error that nobody was left to name."""
@@ -57,11 +57,10 @@ def process_is_there(pid: int) -> bool:
 
 def _abandoned(store: RunStore, now: float, alive: Callable[[int], bool]) -> Iterator[StoredRun]:
     running = frozenset({RunStatus.RUNNING})
-    everything = 2**31 - 1
-    late = store.runs(RunQuery(statuses=running, lease_before=now, limit=everything))
+    late = store.runs(RunQuery(statuses=running, lease_before=now, limit=EVERY))
     yield from late
     known = {run.run_id for run in late}
-    for run in store.runs(RunQuery(statuses=running, limit=everything)):
+    for run in store.runs(RunQuery(statuses=running, limit=EVERY)):
         pid = _process_of(run.owner)
         if run.run_id not in known and pid is not None and not alive(pid):
             yield run

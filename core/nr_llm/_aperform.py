@@ -14,6 +14,7 @@ from typing import Any, TypeAlias, TypeVar, cast
 
 import attrs
 
+from nr_llm._aside import aside
 from nr_llm._calls import CallBatch, Job, Message, Post, discard
 from nr_llm._desk import Delivery, Desk
 from nr_llm._perform import Answer
@@ -259,33 +260,7 @@ class AsyncPerformer:
         if self.desk.keeper is not None:
             with self.desk.storing(method):
                 call = partial(getattr(self.desk.keeper, method), *values)
-                await self._blocking(call) if self.desk.keeper.store.blocking else call()
-
-    async def _blocking(self, call: Callable[[], None]) -> None:
-        """Run a short call in a thread, to its end: what is half written is not left behind by a cancellation."""
-        loop = asyncio.get_running_loop()
-        done: asyncio.Future[None] = loop.create_future()
-
-        def work() -> None:
-            failure: BaseException | None = None
-            try:
-                call()
-            except BaseException as error:  # noqa: BLE001  # its waiter must hear of it, or would wait for ever
-                failure = error if isinstance(error, Exception) else RuntimeError(type(error).__name__)
-            with suppress(RuntimeError):  # the loop may be gone
-                loop.call_soon_threadsafe(_finish, done, failure)
-
-        self.desk.threads.start(work)
-        cancelled: asyncio.CancelledError | None = None
-        while not done.done():
-            try:
-                await asyncio.wait([done])
-            except asyncio.CancelledError as error:
-                cancelled = error
-        if cancelled is not None:
-            done.exception()
-            raise cancelled
-        done.result()
+                await aside(self.desk.threads, call) if self.desk.keeper.store.blocking else call()
 
 
 def _ring(loop: asyncio.AbstractEventLoop, clocks: list[asyncio.Timeout]) -> None:
@@ -297,13 +272,6 @@ def _ring(loop: asyncio.AbstractEventLoop, clocks: list[asyncio.Timeout]) -> Non
 
     with suppress(RuntimeError):  # the loop is gone
         loop.call_soon_threadsafe(ring)
-
-
-def _finish(done: asyncio.Future[None], failure: BaseException | None) -> None:
-    if failure is None:
-        done.set_result(None)
-    else:
-        done.set_exception(failure)
 
 
 def _produce(provider: DirectProvider, request: CompletionRequest, cancelled: Any, post: Callable[[Any], None]) -> None:

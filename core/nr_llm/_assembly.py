@@ -16,9 +16,10 @@ from nr_llm._begun import setting_of
 from nr_llm._checks import Verdicts, check_settings, resumable, said, secrets_of
 from nr_llm._choice import Source, ToolChoice, choose, listed
 from nr_llm._configured import bounded_again, configured, configured_again, granted, instructed
+from nr_llm._deciding import check_decider, decision_step, permit_writes, waiting_run
 from nr_llm._desk import Desk
 from nr_llm._json import JSON
-from nr_llm._keeping import Keeper, OnFailure
+from nr_llm._keeping import Keeper, OnFailure, Taking
 from nr_llm._loop import Plan, dry_run, tool_loop
 from nr_llm._models import Chosen, chosen
 from nr_llm._observers import FilteredFactory, ObserverFactory, Observers, RunInfo
@@ -30,11 +31,12 @@ from nr_llm._slots import Slots
 from nr_llm._threads import DaemonThreads
 from nr_llm.actors import Actor
 from nr_llm.aliases import facts_of
+from nr_llm.approvals import Decisions, decided
 from nr_llm.cancellation import Cancellation
 from nr_llm.configurations import Configuration
 from nr_llm.conversation import Prompt, as_messages
 from nr_llm.effects import Completer, Flow
-from nr_llm.errors import ConfigurationError, UnknownNameError
+from nr_llm.errors import ConfigurationError, InvalidValueError, UnknownNameError
 from nr_llm.limits import Limits
 from nr_llm.messages import ToolCall
 from nr_llm.options import Options
@@ -172,12 +174,35 @@ class Assembly:
         """Return a suspended run with what a person said, its tools checked anew."""
         check_settings(settings, ResumeSettings)
         state = resumable(suspended)
+        state = decide(state, said(state, verdicts))
+        return self._resumed(state, settings, actor=settings.get("actor") or self.actor)
+
+    def decided(self, run_id: str, decisions: Decisions, *, by: Actor, **settings: Unpack[ResumeSettings]) -> Setting:
+        """Return a stored run that waits with what somebody decided; it acts on behalf of its owner."""
+        check_settings(settings, ResumeSettings)
+        if "actor" in settings:
+            raise InvalidValueError("a decided run acts on behalf of its owner; who decides is `by`", path="actor")
+        if self.store is None:
+            raise ConfigurationError(
+                f"Run {run_id} cannot be decided on without a store.", remedy="Pass the store to the Runtime."
+            )
+        decisions = tuple(decisions)
+        waiting = waiting_run(self.store, run_id, by=by)
+        check_decider(waiting, decisions, by=by, configuration=configured_again(waiting.state, self.host))
+        state = decided(waiting.state, decisions)
+        permit_writes(waiting, decisions, by=by, tools=self.tools())
+        taking = Taking(waiting.run, decision_step(waiting.state, decisions, by=by))
+        return self._resumed(state, settings, actor=waiting.run.head.actor, taking=taking)
+
+    def _resumed(
+        self, state: RunState, settings: ResumeSettings, *, actor: Actor | None, taking: Taking | None = None
+    ) -> Setting:
+        """Return a run that goes on, with everything around it as it is now."""
         configuration = configured_again(state, self.host)
-        state = bounded_again(decide(state, said(state, verdicts)), configuration)
+        state = bounded_again(state, configuration)
         model = self.model(state.model)
         model.check(state.messages)
         provider, known = model.provider, model.known
-        actor = settings.get("actor") or self.actor
         try:
             wanted, strict = settings.get("tools", state.allowed), "tools" in settings
             toolbox = self.toolbox(wanted, actor, known.max_tools, configuration=configuration, strict=strict)
@@ -190,7 +215,7 @@ class Assembly:
         answering = _answering(settings.get("output") or state.output, known, toolbox)
         plan = self._plan(state, known, toolbox, answering, streamed=False)
         bound = None if configuration is None else configuration.privacy
-        self._watch(desk, state, privacy=strictest(self.privacy, bound))
+        self._watch(desk, state, privacy=strictest(self.privacy, bound), taking=taking)
         return Setting(tool_loop(state, plan, desk.invocations), desk)
 
     def single_completion(
@@ -305,6 +330,7 @@ class Assembly:
         privacy: PrivacyLevel,
         setting: Callable[[], dict[str, JSON]] | None = None,
         continues: str | None = None,
+        taking: Taking | None = None,
     ) -> None:
         """Have a run watched by the plugins that are to, and kept, if there is a store."""
         seen = StepFilter(privacy, self.redactor)
@@ -331,6 +357,7 @@ class Assembly:
             writes=lambda name: (tool := toolbox.get(name)) is not None and tool.writes,
             cancelled=desk.cancelled,
             on_failure=self.on_store_failure,
+            taking=taking,
             log=self.log,
         )
 

@@ -32,7 +32,9 @@ from nr_llm.records import (
     RunHead,
     RunStatus,
     RunTotals,
+    StoredRun,
     TranscriptEntry,
+    Written,
 )
 from nr_llm.state import RunState, TerminationReason
 from nr_llm.steps import RunStep, StepKind
@@ -67,6 +69,20 @@ def segment_name() -> str:
     return f"{machine()}:{os.getpid()}:{uuid.uuid4().hex[:12]}"
 
 
+@attrs.frozen
+class Taking:
+    """
+    A stored run that is taken up by a decision.
+
+    Attributes:
+        run: The run, as it was when the decision was checked.
+        step: What the record says of the decision.
+    """
+
+    run: StoredRun
+    step: RunStep
+
+
 @attrs.define(kw_only=True, eq=False)
 class Keeper:
     """
@@ -79,6 +95,7 @@ class Keeper:
         writes: Says whether a tool of that name writes.
         cancelled: Thrown when somebody asked the store to stop the run.
         on_failure: Whether a store that fails stops a run that only reads.
+        taking: The stored run that is taken up, or None for a new one and for one whose host keeps its state.
         log: The log.
         clock: Seconds since 1970.
     """
@@ -89,6 +106,7 @@ class Keeper:
     writes: Callable[[str], bool]
     cancelled: Cancellation
     on_failure: OnFailure = "stop"
+    taking: Taking | None = None
     log: logging.Logger = attrs.field(factory=lambda: logging.getLogger("nr_llm"))
     clock: Callable[[], float] = time.time
     owner: str = attrs.field(factory=segment_name)
@@ -110,6 +128,9 @@ class Keeper:
             RunClaimedError: The stored one does not wait: somebody else has decided, or it has ended.
             StoreError: It could not be kept.
         """
+        if self.taking is not None:
+            self._take_up(state)
+            return
         with self._guarded(writes=False):
             change, done = self._change(state)
             try:
@@ -169,6 +190,9 @@ class Keeper:
             ) from error
 
     def _take_up(self, state: RunState) -> None:
+        stored = self.store.run(self.head.run_id) if self.taking is None else self.taking.run
+        if stored is not None:  # what it was begun with counts to its end
+            self.filter = self.filter.at(stored.head.privacy)
         claim = RunChange(
             run_id=self.head.run_id,
             at=self.clock(),
@@ -176,17 +200,27 @@ class Keeper:
             status=RunStatus.RUNNING,
             claim=self.owner,
             lease=self.clock() + LEASE_SECONDS,
+            checkpoint=Checkpoint(state=self._state.dump(state), start=len(state.messages)),
         )
-        written = self.store.write(claim)
+        if self.taking is not None:  # with the decision itself, so that none is carried out that is not kept
+            steps = (self.filter.record(self.taking.step),)
+            claim = attrs.evolve(claim, sequence=self.taking.run.steps, steps=steps)
+        written = self._claimed(claim)
         if not written.applied:
             self._closed = True
             raise RunClaimedError(self.head.run_id, written.status)
         self._kept, self._sequence, self._entries = True, written.sequence, written.transcript
-        stored = self.store.run(self.head.run_id)
-        if stored is not None:  # what it was begun with counts to its end
-            self.filter = self.filter.at(stored.head.privacy)
         said = (number for number, entry in enumerate(self.store.transcript(self.head.run_id)) if entry.said)
         self._numbers = {id(message): (number, message) for number, message in zip(said, state.messages, strict=False)}
+
+    def _claimed(self, claim: RunChange) -> Written:
+        try:
+            return self.store.write(claim)
+        except StoreError:
+            now = self.store.run(self.head.run_id)
+            if now is None or self.taking is None or now.steps == self.taking.run.steps:
+                raise
+            return Written(applied=False, status=now.raw_status)  # it was decided on, and waits for the next decision
 
     def _write(self, change: RunChange, done: Callable[[], None], *, stops: bool = True) -> None:
         if not self._kept:

@@ -33,7 +33,7 @@ import attrs
 
 from nr_llm._answering import Answering
 from nr_llm._budget import broken_off, closing, counted, exhausted, last_text, overdrawn
-from nr_llm._turns import answered, batches, call_ids, held, past_invocations, screened, with_reply
+from nr_llm._turns import answered, batches, call_ids, held, past_invocations, screened, with_note, with_reply
 from nr_llm.bounds import bound_result
 from nr_llm.effects import CallOutcome, Completer, Flow, Invoke, Record, ask, complete
 from nr_llm.errors import BudgetExceededError
@@ -90,6 +90,8 @@ def tool_loop(state: RunState, plan: Plan, invocations: list[ToolInvocation] | N
     while not state.ended:
         if state.pending:
             if waiting := held(state, plan.toolbox):
+                indices = tuple(pending.index for pending in waiting)
+                state = attrs.evolve(state, suspensions=state.suspensions + 1, asked=indices)
                 yield from ask(Record(_approval_step(state, waiting), state))
                 return Suspended(state, waiting)
             state = yield from _finish_turn(state, plan.toolbox, invocations)
@@ -213,6 +215,7 @@ def _options(state: RunState, *, tools_offered: bool) -> Options:
 
 def _finish_turn(state: RunState, toolbox: Toolbox, invocations: list[ToolInvocation]) -> Flow[RunState]:
     """Run the pending calls, batch by batch, and answer each."""
+    state = attrs.evolve(state, asked=()) if state.asked else state
     for batch in batches(state.pending, toolbox):
         ready, refused = screened(state, batch, toolbox)
         if any(_is_write(pending, toolbox) for pending in ready):
@@ -221,7 +224,7 @@ def _finish_turn(state: RunState, toolbox: Toolbox, invocations: list[ToolInvoca
         outcomes = dict(refused)
         if ready:
             answers = yield from ask(Invoke(ready))
-            outcomes |= {pending.index: _bounded(answer) for pending, answer in zip(ready, answers, strict=True)}
+            outcomes |= {p.index: _bounded(p, answer) for p, answer in zip(ready, answers, strict=True)}
         state = _folded(state, batch, outcomes, toolbox)
         for pending in batch:
             outcome = outcomes[pending.index]
@@ -241,8 +244,8 @@ def _started(state: RunState, ready: Sequence[PendingCall]) -> RunState:
     return attrs.evolve(state, pending=pending)
 
 
-def _bounded(outcome: CallOutcome) -> CallOutcome:
-    result = bound_result(outcome.result)
+def _bounded(pending: PendingCall, outcome: CallOutcome) -> CallOutcome:
+    result = bound_result(with_note(pending, outcome.result) if pending.edited else outcome.result)
     return outcome if result is outcome.result else attrs.evolve(outcome, result=result)
 
 

@@ -8,7 +8,9 @@ from typing import Any
 
 import attrs
 
+from nr_llm._json import encode
 from nr_llm._seam import admit
+from nr_llm.bounds import bound_text
 from nr_llm.effects import CallOutcome
 from nr_llm.messages import ChatMessage, Role, ToolCall
 from nr_llm.responses import CompletionResponse, FinishReason
@@ -146,6 +148,22 @@ def _refusal(pending: PendingCall, state: RunState, toolbox: Toolbox, *, ran: in
 def declined(name: str) -> str:
     """Return what the model reads about a call that a person declined."""
     return f"A person declined this call of {name!r}; it was not executed. Do not repeat it."
+
+
+EDITED_BYTES = 1_000
+"""Of arguments that a person changed the model reads so many bytes."""
+
+
+def note_of(pending: PendingCall) -> str:
+    """Return what stands before the result of a call whose arguments a person changed: what it is the result of."""
+    arguments = bound_text(encode(dict(pending.call.arguments)), limit=EDITED_BYTES, noun="arguments")
+    return f"A person changed the arguments of this call before it ran: {arguments}\n"
+
+
+def with_note(pending: PendingCall, result: ToolResult) -> ToolResult:
+    """Return the result of a call whose arguments a person changed, with a note of it."""
+    text = note_of(pending) + result.content
+    return ToolResult.error(text) if result.is_error else ToolResult.text(text, *result.artifacts)
 
 
 OUTCOME_UNKNOWN = "The call was started and interrupted; its outcome is unknown. Do not repeat it without checking."

@@ -61,6 +61,7 @@ class Configuration:
         narrowings: What files that are not trusted leave of the tools.
         limits: Bounds, by the names of `Limits`; a caller's hold where they are lower.
         privacy: How much of a run may be kept at most, or None.
+        four_eyes: Whether whoever began a run may not approve its calls.
         zone: How far away the provider is, or None; kept and shown, and not used yet.
         fallbacks: Models to ask when the first cannot answer; kept and shown, and not used yet.
         source: Where the row is from.
@@ -77,6 +78,7 @@ class Configuration:
     narrowings: tuple[Narrowing, ...] = ()
     limits: Mapping[str, Any] = attrs.field(factory=dict)
     privacy: PrivacyLevel | None = None
+    four_eyes: bool = False
     zone: TrustZone | None = None
     fallbacks: tuple[str, ...] = ()
     source: str = "the program"
@@ -122,6 +124,7 @@ class _Row:
     tools: tuple[str, ...] | None = None
     limits: Mapping[str, Any] = attrs.field(factory=dict)
     privacy: PrivacyLevel | None = None
+    four_eyes: bool = False
     zone: TrustZone | None = None
     fallbacks: tuple[str, ...] = ()
 
@@ -168,6 +171,7 @@ def configuration_of(
         ),
         limits=read.limits(),
         privacy=_strictest(said.privacy for said in alone),
+        four_eyes=any(said.four_eyes for said in alone),
         zone=row.zone,
         fallbacks=row.fallbacks,
         source=tables[0].source,

@@ -10,14 +10,16 @@ from typing import Final
 import attrs
 
 from nr_llm._abandoned import settle_abandoned
+from nr_llm._deciding import live_state
 from nr_llm._expand import conversation, expanded
 from nr_llm.actors import Actor, ActorKind, Scope
-from nr_llm.errors import RunNotFoundError
+from nr_llm.approvals import WaitingRun, waiting_calls
+from nr_llm.errors import RunNotFoundError, StoreError
 from nr_llm.messages import ChatMessage
 from nr_llm.records import TERMINAL, WAITING, RunChange, RunStatus, StoredRun, StoredStep
 from nr_llm.redaction import Redactor
 from nr_llm.state import TerminationReason
-from nr_llm.stores import RunQuery, RunStore, UsageRow
+from nr_llm.stores import EVERY, RunQuery, RunStore, UsageRow
 
 HOST: Final = Actor("host", admin=True)
 """The program itself, which may do everything; never what a request without a user stands for."""
@@ -27,6 +29,10 @@ RETENTION_DAYS: Final = 30
 
 PURGED_AT_ONCE: Final = 500
 """Runs that are forgotten in one transaction (the reference system's figure)."""
+
+INBOX: Final = 100
+"""Waiting runs that an inbox shows (the reference system's figure)."""
+
 
 _DAY: Final = 86_400.0
 _LOG = logging.getLogger("nr_llm")
@@ -97,6 +103,33 @@ class RunHistory:
         if run is None:
             raise RunNotFoundError(run_id)
         return conversation(run, self._store.transcript(run_id))
+
+    def waiting(self, run_id: str) -> WaitingRun | None:
+        """Return a run that waits for an approval, with its calls as they are to be decided on, or None."""
+        run = self._store.run(run_id)
+        waits = run is not None and run.status is RunStatus.WAITING_FOR_APPROVAL
+        return self._shown(run) if run is not None and waits and self._may_decide(run) else None
+
+    def inbox(self, *, limit: int = INBOX) -> tuple[WaitingRun, ...]:
+        """
+        Return the runs that wait for an approval and are this actor's to decide on, the oldest first.
+
+        One whose state cannot be read is among them, and says why.
+        """
+        waits = frozenset({RunStatus.WAITING_FOR_APPROVAL})
+        runs = self._store.runs(RunQuery(statuses=waits, limit=EVERY))
+        mine = [run for run in reversed(runs) if self._may_decide(run)]
+        return tuple(self._shown(run) for run in mine[:limit])
+
+    def _shown(self, run: StoredRun) -> WaitingRun:
+        try:
+            state = live_state(self._store, run.run_id)
+        except StoreError as error:
+            return WaitingRun(run=run, unreadable=str(error))
+        return WaitingRun(run=run, calls=waiting_calls(state), state=state)
+
+    def _may_decide(self, run: StoredRun) -> bool:
+        return self._may(Scope.APPROVE, run)
 
     def cancel(self, run_id: str) -> RunStatus | None:
         """

@@ -114,6 +114,8 @@ METADATA_FIELDS: Final = frozenset(
         "tool_is_error",
         "tool_executed",
         "context_budget",
+        "decided_by",
+        "decisions",
     }
 )
 """Fields of a step that survive at every level."""
@@ -129,6 +131,7 @@ CONTENT_FIELDS: Final[Mapping[str, Summary]] = {
     "content": lambda text: {"content_length": len(text)},
     "reasoning": lambda text: {"reasoning_length": len(text)},
     "requested_tool_calls": lambda calls: {"requested_tool_names": [call.name for call in calls]},
+    "edited_arguments": lambda calls: {"edited_arguments_count": len(calls)},
     "raw": _nothing,
     "tool_arguments": _nothing,
     "tool_result": lambda text: {"tool_result_length": len(text)},

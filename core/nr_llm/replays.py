@@ -18,7 +18,8 @@ from nr_llm._drive import Ended, advance
 from nr_llm._json import JSON, decode, encode
 from nr_llm._loop import Plan, tool_loop
 from nr_llm._settle import settle
-from nr_llm._turns import OUTCOME_UNKNOWN, declined
+from nr_llm._turns import OUTCOME_UNKNOWN, declined, note_of
+from nr_llm.approvals import Decision, decided
 from nr_llm.artifacts import ToolArtifact
 from nr_llm.effects import CallOutcome, Complete, Effect, Invoke, Record
 from nr_llm.errors import ConfigurationError, RunNotFoundError
@@ -105,11 +106,12 @@ def replay(history: RunHistory, run_id: str) -> Replay:
         )
     stored = history.steps(run_id)
     said = history.conversation(run_id)
+    told = [step for step in stored if "decisions" not in step.step.payload]  # by the loop; a person said the rest
     again = _Again(stored)
     state, whole = again.run_through(*begun(run.head.setting, said))
     if not whole and run.status in (RunStatus.CANCELLED, RunStatus.FAILED):
         state = settle(state, TerminationReason(str(run.status)))
-    differences = (*_compared(stored, again.steps), *_told_apart(run, said, state, end=len(stored), whole=whole))
+    differences = (*_compared(told, again.steps), *_told_apart(run, said, state, end=len(stored), whole=whole))
     return Replay(run=run, steps=tuple(again.steps), state=state, differences=differences)
 
 
@@ -121,7 +123,13 @@ class _Again:
     """Drives the loop with the answers of a record, and no further than the record goes."""
 
     def __init__(self, stored: Sequence[StoredStep]) -> None:
-        self._known = len(stored)
+        self._known = 0
+        self._decisions: dict[int, StepRecord] = {}  # by how many steps of the loop stand before them
+        for step in stored:
+            if "decisions" in step.step.payload:
+                self._decisions[self._known] = step.step
+            else:
+                self._known += 1
         self._replies = iter([step.step for step in stored if step.step.kind == StepKind.LLM])
         self._results = [step.step for step in stored if step.step.kind == StepKind.TOOL]
         self._filter = StepFilter(PrivacyLevel.FULL, Redactor())
@@ -174,11 +182,13 @@ class _Again:
         for i, step in enumerate(self._results):
             if (step.payload.get("tool_call_id"), step.payload.get("tool_name")) == wanted:
                 del self._results[i]
-                return _outcome(step)
+                return _outcome(step, without=note_of(pending) if pending.edited else "")
         return CallOutcome(ToolResult.error(MISSING))
 
     def _decided(self, state: RunState) -> RunState:
-        """Return a held turn with what a person said, as the results of its calls tell."""
+        """Return a held turn with what a person said, as the record or else the results of its calls tell."""
+        if (kept := self._decisions.get(len(self.steps))) is not None:
+            return _as_decided(state, kept)
         results = {step.payload.get("tool_call_id"): step.payload.get("tool_result") for step in self._results}
         if len(self.steps) == self._known:
             raise _Over
@@ -186,6 +196,17 @@ class _Again:
         return decide(
             state, {p.index: Verdict.DENIED if p.index in refused else Verdict.APPROVED for p in state.pending}
         )
+
+
+def _as_decided(state: RunState, step: StepRecord) -> RunState:
+    payload: Mapping[str, Any] = step.payload
+    said = {one["index"]: one for one in payload["decisions"]}
+    changed = {one["index"]: one["arguments"] for one in payload.get("edited_arguments") or ()}
+    decisions = [
+        Decision(index=index, approve=one["approved"], digest=one["digest"], arguments=changed.get(index))
+        for index, one in said.items()
+    ]
+    return decided(state, decisions)
 
 
 def _reply(step: StepRecord) -> CompletionResponse:
@@ -213,10 +234,10 @@ def _call(call: Mapping[str, Any]) -> ToolCall:
     return ToolCall(call["id"], call["name"], call["arguments"], malformed=call.get("malformed"))
 
 
-def _outcome(step: StepRecord) -> CallOutcome:
+def _outcome(step: StepRecord, *, without: str) -> CallOutcome:
     payload: Mapping[str, Any] = step.payload
     shown = [ToolArtifact(one["type"], one["label"], one["data"]) for one in payload.get("tool_artifacts") or ()]
-    content = payload["tool_result"]
+    content = payload["tool_result"].removeprefix(without)
     result = ToolResult.error(content) if payload["tool_is_error"] else ToolResult.text(content, *shown)
     return CallOutcome(result, seconds=step.duration_ms / 1000, executed=payload["tool_executed"])
 

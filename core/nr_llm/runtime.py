@@ -4,24 +4,26 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import aclosing, closing
+from contextlib import closing
+from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
 from nr_llm._assembly import Assembly, Setting
 from nr_llm._checks import Verdicts, check_host, check_kinds, check_parts, providers_of, tools_of
-from nr_llm._choice import Source, ToolChoice
+from nr_llm._choice import Source
 from nr_llm._desk import Desk
-from nr_llm._drive import Ended, drained, events, performed
-from nr_llm._invoke import acall_one, call_one
+from nr_llm._drive import drained, events
 from nr_llm._keeping import OnFailure
 from nr_llm._listing import asking
 from nr_llm._observers import ObserverFactory
 from nr_llm._perform import Performer
 from nr_llm._purse import Purses
 from nr_llm._run_settings import ResumeSettings, RunSettings
+from nr_llm._single import SingleSteps
 from nr_llm._transports import Transports
 from nr_llm.actors import Actor
+from nr_llm.approvals import Decisions
 from nr_llm.budgets import Budgets, Spending
 from nr_llm.configurations import Configuration
 from nr_llm.conversation import Prompt
@@ -31,8 +33,6 @@ from nr_llm.options import Options
 from nr_llm.privacy import PrivacyLevel
 from nr_llm.providers import Model, Provider
 from nr_llm.redaction import Redactor
-from nr_llm.responses import CompletionResponse
-from nr_llm.results import ToolResult
 from nr_llm.runs import Outcome, Suspended
 from nr_llm.secrets import Secret
 from nr_llm.state import RunState
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from nr_llm._loop_thread import LoopThread
 
 
-class Runtime:
+class Runtime(SingleSteps):
     """
     Runs conversations; one for the whole process, safe to use from many threads and tasks.
 
@@ -195,72 +195,38 @@ class Runtime:
         setting = self._assembly.again(suspended, verdicts, **settings)
         return await _adrained(self._astream(setting))
 
-    # -- one step at a time -------------------------------------------------------------------------------------
+    # -- what a person decides ----------------------------------------------------------------------------------
 
-    def complete(
-        self,
-        prompt: Prompt,
-        *,
-        model: str | None = None,
-        tools: ToolChoice | Iterable[ToolChoice] | None = (),
-        options: Options | None = None,
-    ) -> CompletionResponse:
+    def decide(self, run_id: str, decisions: Decisions, *, by: Actor, **settings: Unpack[ResumeSettings]) -> Outcome:
         """
-        Ask a model once: tools are offered, nothing is executed.
+        Go on with a stored run that waits, as somebody decided about its calls; it acts on behalf of its owner.
+
+        Nothing changes when it is refused.  A call of the turn without a decision waits on.
 
         Args:
-            prompt: A question, a message, or a whole conversation.
-            model: ``provider:model``, or an alias.
-            tools: As for `stream`, but none unless given.
-            options: Settings of the call.
+            run_id: The run.
+            decisions: What is said to its calls, each naming the digest of the call as it was seen:
+                `WaitingRun.decision` makes them.
+            by: Who decides.
+            **settings: As for `resume`, but for `actor`, which is the run's owner.
 
         Raises:
-            ProviderError: The call failed.
+            RunNotFoundError: There is no such run, or it is not for `by` to decide on.
+            DecisionError: The decision is refused; its kinds say why.
+            RunClaimedError: Somebody else has decided in between.
+            ConfigurationError: There is no store, or what the run began with is gone.
         """
-        flow, desk = self._assembly.single_completion(prompt, model=model, tools=tools, options=options)
-        return drained(performed(flow, self._performer(desk)))
+        setting = self._assembly.decided(run_id, decisions, by=by, **settings)
+        return drained(events(setting.flow, self._performer(setting.desk)))
 
-    async def acomplete(
-        self,
-        prompt: Prompt,
-        *,
-        model: str | None = None,
-        tools: ToolChoice | Iterable[ToolChoice] | None = (),
-        options: Options | None = None,
-    ) -> CompletionResponse:
-        """Ask a model once; the asynchronous twin of `complete`."""
-        flow, desk = self._assembly.single_completion(prompt, model=model, tools=tools, options=options)
-        from nr_llm._adrive import aperformed
+    async def adecide(
+        self, run_id: str, decisions: Decisions, *, by: Actor, **settings: Unpack[ResumeSettings]
+    ) -> Outcome:
+        """Go on with a stored run that waits; the asynchronous twin of `decide`."""
+        from nr_llm._aside import aside
 
-        async with aclosing(aperformed(flow, self._aperformer(desk))) as items:
-            async for item in items:
-                if isinstance(item, Ended):
-                    return item.value
-        raise AssertionError("a flow ends")  # pragma: no cover
-
-    def call(
-        self,
-        tool: ToolChoice,
-        arguments: Mapping[str, Any] | None = None,
-        *,
-        actor: Actor | None = None,
-        deps: Any = None,
-    ) -> ToolResult:
-        """Call one tool through the seam every run uses: validated, bounded, timed, without a model."""
-        desk, call = self._assembly.single_call(tool, arguments, actor=actor, deps=deps)
-        return call_one(self._performer(desk), call)
-
-    async def acall(
-        self,
-        tool: ToolChoice,
-        arguments: Mapping[str, Any] | None = None,
-        *,
-        actor: Actor | None = None,
-        deps: Any = None,
-    ) -> ToolResult:
-        """Call one tool; the asynchronous twin of `call`."""
-        desk, call = self._assembly.single_call(tool, arguments, actor=actor, deps=deps)
-        return await acall_one(self._aperformer(desk), call)
+        decide = partial(self._assembly.decided, run_id, decisions, by=by, **settings)
+        return await _adrained(self._astream(await aside(self._assembly.threads, decide)))
 
     # -- what there is ------------------------------------------------------------------------------------------
 

@@ -72,6 +72,7 @@ class PendingCall:
         call: What the model asked for.
         started: Whether it may have begun; set before a write, so that a crash cannot hide it.
         verdict: What a person said.
+        edited: Whether a person has changed its arguments.
     """
 
     __hash__ = None  # type: ignore[assignment]  # holds a call
@@ -81,6 +82,7 @@ class PendingCall:
     call: ToolCall
     started: bool = False
     verdict: Verdict = attrs.field(default=Verdict.UNASKED, converter=_verdict)
+    edited: bool = False
 
 
 @attrs.frozen(kw_only=True, repr=False)
@@ -115,6 +117,8 @@ class RunState:
         answer: The final text, once there is one.
         reason: Why the run ended, or None while it goes on.
         configuration: Name of the configuration the run began with, or None.
+        suspensions: How often the run has been held for a person.
+        asked: Indices of the pending calls that a person is asked about.
     """
 
     __hash__ = None  # type: ignore[assignment]  # holds messages
@@ -146,6 +150,8 @@ class RunState:
     answer: str | None = None
     reason: TerminationReason | None = attrs.field(default=None, converter=_reason)
     configuration: str | None = None
+    suspensions: int = 0
+    asked: tuple[int, ...] = ()
 
     @property
     def ended(self) -> bool:

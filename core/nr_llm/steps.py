@@ -60,6 +60,10 @@ class RunStep:
         cost: What they cost, if known.
         attempts: Model calls it took.
         requested_tool_calls: Calls it asked for, or a person has to approve.
+        decided_by: Who decided about calls.
+        decisions: What they said, a mapping for each call: `index`, `tool`, `approved`, `edited` and its `digest`.
+        edited_arguments: The arguments they decided on instead of the model's, a mapping for each call: `index` and
+            `arguments`.
         raw: The service's own reply, when captured.
         tool_name: The tool called.
         tool_call_id: The call.
@@ -92,6 +96,9 @@ class RunStep:
     cost: Decimal | None = None
     attempts: int | None = None
     requested_tool_calls: tuple[ToolCall, ...] | None = None
+    decided_by: str | None = None
+    decisions: tuple[Mapping[str, JSON], ...] | None = None
+    edited_arguments: tuple[Mapping[str, JSON], ...] | None = None
     raw: JSON = attrs.field(default=None, eq=False)
     tool_name: str | None = None
     tool_call_id: str | None = None

@@ -30,6 +30,9 @@ from nr_llm.responses import Usage
 LISTED: Final = 50
 """Runs that a list has unless more are asked for."""
 
+EVERY: Final = 2**31 - 1
+"""As a limit: more runs than there are."""
+
 
 @attrs.frozen(kw_only=True)
 class RunQuery:

@@ -1,15 +1,16 @@
-"""The acceptance cases of stored runs, and of replays, on both databases."""
+"""The acceptance cases of stored runs, of replays and of decisions, on both databases."""
 
 from __future__ import annotations
 
 import pytest
 from nr_llm import RunStore
 
+from tests.core.decision_cases import DecisionCases
 from tests.core.replay_cases import ReplayCases
 from tests.core.run_cases import RunCases, face
 from tests.plugins.store.conftest import Make
 
-__all__ = ["TestReplays", "TestRuns", "face"]
+__all__ = ["TestDecisions", "TestReplays", "TestRuns", "face"]
 
 
 class TestRuns(RunCases):
@@ -23,6 +24,15 @@ class TestRuns(RunCases):
 
 class TestReplays(ReplayCases):
     """Replayed from a database."""
+
+    @pytest.fixture
+    def store(self, make: Make) -> RunStore:
+        """Return an empty store."""
+        return make()
+
+
+class TestDecisions(DecisionCases):
+    """Decided on in a database."""
 
     @pytest.fixture
     def store(self, make: Make) -> RunStore:

@@ -1,0 +1,125 @@
+"""Who may decide on a stored run that waits, and what its record says of it: checked before anything changes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import attrs
+
+from nr_llm._json import JSON
+from nr_llm.actors import Actor, ActorKind, Scope
+from nr_llm.approvals import (
+    Decision,
+    NotPermittedError,
+    NotWaitingError,
+    SelfApprovalError,
+    edited,
+)
+from nr_llm.configurations import Configuration
+from nr_llm.errors import NrLlmError, RunNotFoundError, StoreError
+from nr_llm.records import RunStatus, StoredRun
+from nr_llm.state import RunState
+from nr_llm.steps import RunStep, StepKind
+from nr_llm.stores import RunStore
+from nr_llm.toolbox import denial
+from nr_llm.tools import Tool
+
+
+@attrs.frozen
+class Held:
+    """A stored run that waits, and its state."""
+
+    run: StoredRun
+    state: RunState
+
+
+def waiting_run(store: RunStore, run_id: str, *, by: Actor) -> Held:
+    """
+    Return a run that waits for an approval.
+
+    Raises:
+        RunNotFoundError: There is none, or it is not for `by` to decide on: a stranger learns nothing of it.
+        NotWaitingError: It waits for nobody.
+        StoreError: Its state cannot be read.
+    """
+    run = store.run(run_id)
+    if run is None or not by.may(Scope.APPROVE, owner=run.head.actor):
+        raise RunNotFoundError(run_id)
+    if run.status is not RunStatus.WAITING_FOR_APPROVAL:
+        raise NotWaitingError(run_id, run.raw_status)
+    return Held(run, live_state(store, run_id))
+
+
+def live_state(store: RunStore, run_id: str) -> RunState:
+    """
+    Return the live state of a run.
+
+    Raises:
+        StoreError: It is not there, or cannot be read.
+    """
+    live = store.live(run_id)
+    if live is None:
+        raise StoreError(f"The state of run {run_id} is not in the store.")
+    try:
+        return live.load()
+    except NrLlmError as error:
+        raise StoreError(f"The state of run {run_id} cannot be read: {type(error).__name__}.") from error
+
+
+def check_decider(held: Held, decisions: Sequence[Decision], *, by: Actor, configuration: Configuration | None) -> None:
+    """
+    Refuse whoever began a run and approves it alone, where its configuration wants another.
+
+    Raises:
+        SelfApprovalError: So it is; an administrator is no exception, and denying is always open.
+    """
+    wanted = configuration is not None and configuration.four_eyes
+    if wanted and any(decision.approve for decision in decisions) and by.began(held.run.head.actor):
+        raise SelfApprovalError(held.run.run_id)
+
+
+def permit_writes(held: Held, decisions: Sequence[Decision], *, by: Actor, tools: Mapping[str, Tool]) -> None:
+    """
+    Refuse whoever approves a write that they could not make themselves.
+
+    A call of a tool that is gone is refused when the run goes on; reads and denials are open to whoever may decide.
+
+    Raises:
+        NotPermittedError: So it is.
+    """
+    names = {pending.index: pending.call.name for pending in held.state.pending}
+    for decision in decisions:
+        tool = tools.get(names.get(decision.index, ""))
+        if not decision.approve or tool is None or not tool.writes:
+            continue
+        service = by.kind is not ActorKind.USER
+        why = "a service account approves no write" if service else denial(tool, by)
+        if why is not None:
+            raise NotPermittedError(held.run.run_id, tool.name, why)
+
+
+def decision_step(state: RunState, decisions: Sequence[Decision], *, by: Actor) -> RunStep:
+    """Return what the record says of a decision."""
+    calls = {pending.index: pending.call for pending in state.pending}
+    told: list[Mapping[str, JSON]] = [
+        {
+            "index": one.index,
+            "tool": calls[one.index].name,
+            "approved": one.approve,
+            "edited": one.arguments is not None,
+            "digest": one.digest,
+        }
+        for one in decisions
+    ]
+    changed: list[Mapping[str, JSON]] = [
+        {"index": one.index, "arguments": dict(edited(calls[one.index], one).arguments)}
+        for one in decisions
+        if one.arguments is not None
+    ]
+    return RunStep(
+        kind=StepKind.APPROVAL,
+        round=state.rounds,
+        decided_by=by.id,
+        decisions=tuple(told),
+        edited_arguments=tuple(changed) or None,
+    )

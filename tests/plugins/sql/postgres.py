@@ -27,6 +27,7 @@ CREATE TABLE orders (
 INSERT INTO orders VALUES (4, 1, 'open', 9.5, false), (9, 2, 'open', 20, true), (11, 1, 'sent', 5.25, true);
 CREATE TABLE api_keys (id int PRIMARY KEY, value text);
 INSERT INTO api_keys VALUES (1, 'do not show');
+CREATE SEQUENCE numbers;
 """
 
 

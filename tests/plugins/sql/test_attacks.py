@@ -437,12 +437,12 @@ class TestPostgresCode:
     @pytest.mark.parametrize(
         "body",
         [
-            "INSERT INTO t VALUES (2);",
-            "SET TRANSACTION READ WRITE; INSERT INTO t VALUES (2);",
-            "PERFORM set_config('transaction_read_only', 'off', false); INSERT INTO t VALUES (2);",
-            "SET LOCAL transaction_read_only = off; INSERT INTO t VALUES (2);",
-            "CREATE TABLE made (x int);",
-            "PERFORM nextval('s');",
+            "INSERT INTO public.t VALUES (2);",
+            "SET TRANSACTION READ WRITE; INSERT INTO public.t VALUES (2);",
+            "PERFORM set_config('transaction_read_only', 'off', false); INSERT INTO public.t VALUES (2);",
+            "SET LOCAL transaction_read_only = off; INSERT INTO public.t VALUES (2);",
+            "CREATE TABLE public.made (x int);",
+            "PERFORM nextval('public.s');",
             "COMMIT;",
         ],
         ids=["insert", "read-write", "set-config", "set-local", "create", "sequence", "commit"],
@@ -483,11 +483,16 @@ class TestPostgresCode:
         assert column(pg.read("orders", filters={"status": "sent"}), "id") == ["11"]
         assert pg.read("evil.orders").content == answers.NOT_PERMITTED
 
-    def test_a_role_s_own_settings_change_nothing(self, pg_shop: Postgres) -> None:
+    def test_a_role_s_own_settings_change_nothing(self, pg: Postgres) -> None:
         """Whatever a role begins a session with, the transaction begins with ours."""
-        sql = "SELECT current_setting('row_security'), current_setting('timezone'), current_setting('datestyle')"
+        theirs = {"row_security": "off", "timezone": "'Asia/Tokyo'", "datestyle": "'German'", "statement_timeout": "0"}
+        sets = ";".join(f"ALTER ROLE {READER} IN DATABASE {pg.name} SET {name} = {theirs[name]}" for name in theirs)
+        pg.run(
+            "CREATE TABLE t (id int PRIMARY KEY, at timestamptz); INSERT INTO t VALUES (1, '2026-01-02 03:00+00');"
+            f"ALTER TABLE t ENABLE ROW LEVEL SECURITY; CREATE POLICY p ON t USING (id > 0); {sets}"
+        )
 
-        assert pg_shop.ask(sql) == [("on", "UTC", "ISO, YMD")]
+        assert column(pg.read("t"), "at") == ["2026-01-02 03:00:00+00"]
 
 
 class TestPostgresRows:

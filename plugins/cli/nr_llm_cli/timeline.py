@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from nr_llm.privacy import StepRecord
 from nr_llm.records import RunStatus, StoredRun, StoredStep
 from nr_llm.responses import Usage
 
@@ -94,20 +95,25 @@ def _remarks(run: StoredRun) -> list[str]:
 
 
 def _timeline(steps: Iterable[StoredStep]) -> Iterator[str]:
-    first = True
+    first, offered = True, None
     for stored in steps:
         at, step = local(stored.at).rpartition(" ")[2], stored.step
-        yield one_line(f"{stored.sequence:>3}  {at}  {step.round:>2}  {step.kind:<8}  {_told(step.kind, step)}")
+        told = _told(step)
+        if step.kind == "request":
+            told += _offered(step.payload.get("tool_specs", ()), offered)
+            offered = step.payload.get("tool_specs", ())
+        yield one_line(f"{stored.sequence:>3}  {at}  {step.round:>2}  {step.kind:<8}  {told}")
         for line in _content(step.payload, messages=first):
             yield f"       {line}"
         first = first and "messages_sent" not in step.payload
 
 
-def _told(kind: str, step: Any) -> str:
+def _told(step: StepRecord) -> str:
     payload: Mapping[str, Any] = step.payload
-    match kind:
+    match step.kind:
         case "request":
-            return _request(payload)
+            sent = payload.get("messages_sent_count", len(payload.get("messages_sent", ())))
+            return render.count(sent, "message")
         case "llm":
             return _reply(payload, step.duration_ms)
         case "tool":
@@ -119,9 +125,9 @@ def _told(kind: str, step: Any) -> str:
             return one_line(document(plain), render.ARGUMENTS)
 
 
-def _request(payload: Mapping[str, Any]) -> str:
-    sent = payload.get("messages_sent_count", len(payload.get("messages_sent", ())))
-    return f"{render.count(sent, 'message')}; tools: {', '.join(payload.get('tool_specs', ())) or 'none'}"
+def _offered(tools: Any, before: Any) -> str:
+    """Return which tools a request offers, unless the one before offered the same."""
+    return "" if tools == before else f"; tools: {', '.join(tools) or 'none'}"
 
 
 def _reply(payload: Mapping[str, Any], milliseconds: float) -> str:

@@ -125,6 +125,7 @@ def test_a_run_is_shown(shop: Shop) -> None:
     assert steps[0] == "0   1  request   1 message; tools: add"
     assert re.fullmatch(r"1   1  llm       .+, tokens: 10 in, 5 out, asks for add", steps[1])
     assert re.fullmatch(r"2   1  tool      add  .+, 1 character, for people: table", steps[2])
+    assert steps[3] == "3   2  request   3 messages"
     assert re.fullmatch(r"4   2  llm       .+, ends: stop, 13 characters", steps[4])
     assert lines.count("What was said is not kept at level metadata.") == 1
     assert "secret question" not in "\n".join(lines)

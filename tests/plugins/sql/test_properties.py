@@ -7,17 +7,19 @@ import sqlite3
 import tempfile
 from contextlib import closing
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from nr_llm.bounds import bound_result
 from nr_llm.results import ToolResult
+from nr_llm_sql._conditions import Condition, Operator
 from nr_llm_sql._credentials import credential_like
 from nr_llm_sql._names import clear, fold, quoted
 
-from tests.plugins.sql.databases import SHOP, call, cells, read
+from tests.plugins.sql.databases import SHOP, call, cells, column, read
+from tests.plugins.sql.postgres import Postgres
 
 stored = st.one_of(
     st.none(),
@@ -141,3 +143,66 @@ def test_any_arguments_are_answered(standing_shop: Path, **arguments: Any) -> No
     assert "do not show" not in result.content
     assert "f00" not in result.content
     check(result)
+
+
+DATES = ["2026-01-31", "2026-01", "2026-13-45", "2026-01-31T10:00:00Z"]
+operands = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20) | st.sampled_from(DATES)
+conditions = st.builds(
+    Condition,
+    st.sampled_from(["id", "status", "total", "paid", "password_hash"]) | st.text(max_size=10),
+    st.sampled_from(get_args(Operator)),
+    operands | st.lists(operands, max_size=4),
+)
+asked = st.fixed_dictionaries(
+    {
+        "table": st.sampled_from(["orders", "customers", "api_keys"]) | st.text(max_size=20),
+        "where": st.none() | st.lists(conditions, max_size=6),
+        "limit": st.integers(),
+    }
+)
+searched = st.fixed_dictionaries(
+    {"text": st.text(max_size=20), "offset": st.integers(), "order": st.none() | st.sampled_from(["id", "status desc"])}
+)
+field = st.none() | st.sampled_from(["id", "status", "password_hash"]) | st.text(max_size=10)
+
+
+def settled(result: ToolResult) -> None:
+    """Check that an answer is one, that it fits, and that it tells nothing of what is hidden."""
+    assert not result.is_error
+    assert "do not show" not in result.content
+    assert "f00" not in result.content
+    check(result)
+
+
+@given(asked, searched, field)
+def test_any_search_and_count_is_answered(
+    standing_shop: Path, common: dict[str, Any], search: dict[str, Any], field: str | None
+) -> None:
+    """Whatever a model searches for or counts, there is an answer without an error or a trace of what is hidden."""
+    settled(call(standing_shop, "search_records", common | search))
+    settled(call(standing_shop, "count_by", common | {"field": field}))
+
+
+@settings(max_examples=40)
+@given(asked, searched, field)
+def test_any_search_and_count_is_answered_by_postgresql(
+    pg_shop: Postgres, common: dict[str, Any], search: dict[str, Any], field: str | None
+) -> None:
+    """So there is on PostgreSQL, which knows types and refuses more values."""
+    settled(pg_shop.call("search_records", common | search))
+    settled(pg_shop.call("count_by", common | {"field": field}))
+
+
+@settings(max_examples=40)
+@given(st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=60))
+def test_a_value_of_postgresql_equals_itself(pg_standing: Postgres, value: str) -> None:
+    """Any text is bound as it is: a cell that holds it is found by it, and only that one."""
+    literal = value.replace("'", "''")
+    pg_standing.run(
+        f"DROP TABLE IF EXISTS words; CREATE TABLE words (id int PRIMARY KEY, v text);"
+        f"INSERT INTO words VALUES (1, '{literal}'), (2, 'x' || '{literal}')"
+    )
+    try:
+        assert column(pg_standing.read("words", filters={"v": value}), "id") == ["1"]
+    finally:
+        pg_standing.run("DROP TABLE words")

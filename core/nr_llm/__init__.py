@@ -33,7 +33,19 @@ if TYPE_CHECKING:
     from nr_llm.config import Config, read_config
     from nr_llm.configurations import Configuration, TrustZone
     from nr_llm.conversation import Prompt, as_messages, check_pairs
-    from nr_llm.effects import CallOutcome, Complete, Completer, Effect, Flow, Invoke, Record, Wait, ask, complete
+    from nr_llm.effects import (
+        CallOutcome,
+        Complete,
+        Completer,
+        Effect,
+        Flow,
+        Invoke,
+        Preview,
+        Record,
+        Wait,
+        ask,
+        complete,
+    )
     from nr_llm.errors import (
         AuthenticationError,
         BudgetExceededError,
@@ -87,6 +99,7 @@ if TYPE_CHECKING:
     from nr_llm.options import Options, ProviderOptions
     from nr_llm.outputs import Output, output_of
     from nr_llm.plugins import Finding, PluginRecord, PluginState, RegisteredProvider, RegisteredTool
+    from nr_llm.previews import CallPreview, open_previews
     from nr_llm.prices import Price
     from nr_llm.privacy import PrivacyLevel, StepRecord, strictest
     from nr_llm.providers import Endpoint, Model, ModelLister, ModelPage, Provider
@@ -140,7 +153,7 @@ _HOMES = _lazy.homes(
         "config": "Config read_config",
         "configurations": "Configuration TrustZone",
         "conversation": "Prompt as_messages check_pairs",
-        "effects": "CallOutcome Complete Completer Effect Flow Invoke Record Wait ask complete",
+        "effects": "CallOutcome Complete Completer Effect Flow Invoke Preview Record Wait ask complete",
         "errors": (
             "AuthenticationError BudgetExceededError ConfigurationError ContentFilterError ContextLengthError "
             "InvalidOutputError InvalidRequestError InvalidSchemaError InvalidValueError MalformedJsonError "
@@ -158,6 +171,7 @@ _HOMES = _lazy.homes(
         "options": "Options ProviderOptions",
         "outputs": "Output output_of",
         "plugins": "Finding PluginRecord PluginState RegisteredProvider RegisteredTool",
+        "previews": "CallPreview open_previews",
         "prices": "Price",
         "privacy": "PrivacyLevel StepRecord strictest",
         "providers": "Endpoint Model ModelLister ModelPage Provider",
@@ -195,6 +209,7 @@ __all__ = [
     "AuthenticationError",
     "BudgetExceededError",
     "CallOutcome",
+    "CallPreview",
     "Cancellation",
     "ChatMessage",
     "Checkpoint",
@@ -256,6 +271,7 @@ __all__ = [
     "PluginObserver",
     "PluginRecord",
     "PluginState",
+    "Preview",
     "Price",
     "PrivacyLevel",
     "Prompt",
@@ -344,6 +360,7 @@ __all__ = [
     "hookimpl",
     "invoke",
     "load_settings",
+    "open_previews",
     "output_of",
     "read_config",
     "replay",

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias, TypeVar
 from nr_llm._aperform import AsyncPerformer
 from nr_llm._drive import Ended, advance, cancelled_outcome
 from nr_llm._perform import Answer
-from nr_llm.effects import Complete, Effect, Flow, Invoke, Record, Wait
+from nr_llm.effects import Complete, Effect, Flow, Invoke, Preview, Record, Wait
 from nr_llm.errors import RunCancelledError, StoreError
 from nr_llm.events import Event, Finished, StepRecorded
 from nr_llm.runs import Outcome
@@ -73,6 +73,8 @@ def _items(effect: Effect[Any], performer: AsyncPerformer) -> Items:
             return performer.complete(request)
         case Invoke(calls):
             return performer.invoke(calls)
+        case Preview(calls):
+            return performer.preview(calls)
         case _:
             raise TypeError(f"a flow yielded {effect!r}, which is no effect")
 

@@ -18,10 +18,12 @@ from nr_llm._aside import aside
 from nr_llm._calls import CallBatch, Job, Message, Post, discard
 from nr_llm._desk import Delivery, Desk
 from nr_llm._perform import Answer
+from nr_llm._previews import Previewing
 from nr_llm.effects import CallOutcome
 from nr_llm.errors import MalformedReplyError, StreamInterruptedError
 from nr_llm.events import Delta, Event
 from nr_llm.memo import Memo
+from nr_llm.previews import CallPreview
 from nr_llm.providers import Codec, DirectProvider, HttpProvider
 from nr_llm.requests import CompletionRequest
 from nr_llm.responses import CompletionResponse
@@ -214,6 +216,21 @@ class AsyncPerformer:
             job.end(post, error=error)
         else:
             _start_task(loop, job, awaitable, post)
+
+    async def preview(
+        self, calls: Sequence[PendingCall]
+    ) -> AsyncGenerator[Event | Answer[tuple[CallPreview, ...]], None]:
+        """Have the tools of calls that wait for a person say what these would do, in a thread: they may block."""
+        self.desk.go_on()
+        inbox = Inbox()
+        turn = Previewing(self.desk, calls, inbox.post)
+        self.desk.threads.start(turn.work)
+        try:
+            while not turn.done:
+                turn.take(await inbox.get(turn.wait_seconds()))
+        finally:
+            turn.leave()
+        yield Answer(turn.previews())
 
     async def record(self, step: RunStep | None, state: RunState) -> None:
         """

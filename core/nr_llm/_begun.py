@@ -51,6 +51,7 @@ def _facts(tool: Tool) -> dict[str, JSON]:
         "description": tool.description,
         "parameters": dict(tool.parameters),
         **{name: value if isinstance(value, bool | int) else str(value) for name, value in facts.items()},
+        **({} if tool.preview is None else {"preview": True}),
     }
 
 
@@ -64,7 +65,7 @@ def begun(setting: Mapping[str, Any], said: Sequence[ChatMessage]) -> tuple[RunS
     """
     state = RunState.from_json({**setting["state"], "messages": []})
     state = attrs.evolve(state, messages=tuple(said[: state.start]))
-    toolbox = Toolbox.of(Tool.from_schema(function=_never, **facts) for facts in setting["tools"])
+    toolbox = Toolbox.of(_stand_in(**facts) for facts in setting["tools"])
     window = None
     if setting["context"] is not None:
         window = Window.of(setting["context"], max_tokens=state.options.max_tokens, max_output=setting["max_output"])
@@ -73,6 +74,10 @@ def begun(setting: Mapping[str, Any], said: Sequence[ChatMessage]) -> tuple[RunS
         answering = Answering.by(output_of(state.output), native=setting["native"], taken=toolbox.offered)
     model = state.model.partition(":")[2]
     return state, Plan(toolbox=toolbox, window=window, model=model, answering=answering)
+
+
+def _stand_in(*, preview: bool = False, **facts: Any) -> Tool:
+    return Tool.from_schema(function=_never, preview=_never if preview else None, **facts)
 
 
 def _never(**_: Any) -> str:

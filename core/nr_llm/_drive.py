@@ -18,7 +18,7 @@ import attrs
 from nr_llm._desk import Desk
 from nr_llm._loop import result_of
 from nr_llm._perform import Answer, Performer
-from nr_llm.effects import Complete, Effect, Flow, Invoke, Record, Wait
+from nr_llm.effects import Complete, Effect, Flow, Invoke, Preview, Record, Wait
 from nr_llm.errors import RunCancelledError, StoreError
 from nr_llm.events import Event, Finished, StepRecorded
 from nr_llm.runs import Outcome
@@ -91,6 +91,8 @@ def _answered(effect: Effect[Any], performer: Performer) -> Generator[Event, Non
             return (yield from _pulled(performer.complete(request)))
         case Invoke(calls):
             return (yield from _pulled(performer.invoke(calls)))
+        case Preview(calls):
+            return (yield from _pulled(performer.preview(calls)))
         case Wait(seconds, jitter):
             return _attempt(performer.wait, seconds, jitter)
         case _:

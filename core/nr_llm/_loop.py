@@ -35,7 +35,7 @@ from nr_llm._answering import Answering
 from nr_llm._budget import broken_off, closing, counted, exhausted, last_text, overdrawn
 from nr_llm._turns import answered, batches, call_ids, held, past_invocations, screened, with_note, with_reply
 from nr_llm.bounds import bound_result
-from nr_llm.effects import CallOutcome, Completer, Flow, Invoke, Record, ask, complete
+from nr_llm.effects import CallOutcome, Completer, Flow, Invoke, Preview, Record, ask, complete
 from nr_llm.errors import BudgetExceededError
 from nr_llm.messages import ChatMessage
 from nr_llm.options import Options
@@ -92,6 +92,7 @@ def tool_loop(state: RunState, plan: Plan, invocations: list[ToolInvocation] | N
             if waiting := held(state, plan.toolbox):
                 indices = tuple(pending.index for pending in waiting)
                 state = attrs.evolve(state, suspensions=state.suspensions + 1, asked=indices)
+                state = yield from _previewed(state, waiting, plan.toolbox)
                 yield from ask(Record(_approval_step(state, waiting), state))
                 return Suspended(state, waiting)
             state = yield from _finish_turn(state, plan.toolbox, invocations)
@@ -213,6 +214,13 @@ def _options(state: RunState, *, tools_offered: bool) -> Options:
     return attrs.evolve(state.options, tool_choice=None)
 
 
+def _previewed(state: RunState, waiting: Sequence[PendingCall], toolbox: Toolbox) -> Flow[RunState]:
+    """Have the tools of waiting calls say what these would do, as they see it now."""
+    able = tuple(p for p in waiting if (tool := toolbox.get(p.call.name)) is not None and tool.preview is not None)
+    previews = (yield from ask(Preview(able))) if able else ()
+    return attrs.evolve(state, previews=previews)
+
+
 def _finish_turn(state: RunState, toolbox: Toolbox, invocations: list[ToolInvocation]) -> Flow[RunState]:
     """Run the pending calls, batch by batch, and answer each."""
     state = attrs.evolve(state, asked=()) if state.asked else state
@@ -273,7 +281,12 @@ def _invocation(pending: PendingCall, outcome: CallOutcome) -> ToolInvocation:
 
 
 def _approval_step(state: RunState, waiting: Sequence[PendingCall]) -> RunStep:
-    return RunStep(kind=StepKind.APPROVAL, round=state.rounds, requested_tool_calls=tuple(p.call for p in waiting))
+    return RunStep(
+        kind=StepKind.APPROVAL,
+        round=state.rounds,
+        requested_tool_calls=tuple(p.call for p in waiting),
+        previews=state.previews or None,
+    )
 
 
 def _llm_step(number: int, reply: CompletionResponse, price: Price | None) -> RunStep:

@@ -15,10 +15,12 @@ import attrs
 
 from nr_llm._calls import CallBatch, Job, Message, Post
 from nr_llm._desk import Delivery, Desk
+from nr_llm._previews import Previewing
 from nr_llm.effects import CallOutcome
 from nr_llm.errors import MalformedReplyError, StreamInterruptedError
 from nr_llm.events import Delta, Event
 from nr_llm.memo import Memo
+from nr_llm.previews import CallPreview
 from nr_llm.providers import Codec, DirectProvider, HttpProvider
 from nr_llm.requests import CompletionRequest
 from nr_llm.responses import CompletionResponse
@@ -154,6 +156,23 @@ class Performer:
             job.end(post, error=error)
         else:
             job.end(post, value)
+
+    def preview(self, calls: Sequence[PendingCall]) -> Iterator[Event | Answer[tuple[CallPreview, ...]]]:
+        """Have the tools of calls that wait for a person say what these would do."""
+        self.desk.go_on()
+        inbox: queue.SimpleQueue[CallPreview | None] = queue.SimpleQueue()
+        turn = Previewing(self.desk, calls, inbox.put)
+        self.desk.threads.start(turn.work)
+        try:
+            while not turn.done:
+                try:
+                    made = inbox.get(timeout=patience(turn.wait_seconds()))
+                except queue.Empty:
+                    made = None
+                turn.take(made)
+        finally:
+            turn.leave()
+        yield Answer(turn.previews())
 
     def record(self, step: RunStep | None, state: RunState) -> None:
         """

@@ -190,7 +190,8 @@ def answered(
     ]
     done = {pending.index for pending in batch}
     rest = tuple(pending for pending in state.pending if pending.index not in done)
-    return attrs.evolve(state, messages=(*state.messages, *turns), pending=rest, **changes)
+    previews = tuple(preview for preview in state.previews if preview.index not in done)
+    return attrs.evolve(state, messages=(*state.messages, *turns), pending=rest, previews=previews, **changes)
 
 
 def past_invocations(state: RunState) -> Iterator[ToolInvocation]:

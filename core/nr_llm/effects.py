@@ -1,4 +1,4 @@
-"""The four things a run asks of the outside world, and `ask`, which types their answers."""
+"""The five things a run asks of the outside world, and `ask`, which types their answers."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar, cast
 
 import attrs
 
+from nr_llm.previews import CallPreview
 from nr_llm.requests import CompletionRequest
 from nr_llm.responses import CompletionResponse
 from nr_llm.results import ToolResult
@@ -59,6 +60,13 @@ class CallOutcome:
 @attrs.frozen
 class Invoke(Effect["tuple[CallOutcome, ...]"]):
     """Run one batch of calls; the answer is in the order of the calls."""
+
+    calls: tuple[PendingCall, ...]
+
+
+@attrs.frozen
+class Preview(Effect[tuple[CallPreview, ...]]):
+    """Have tools say what calls would do that wait for a person; the answer is in the order of the calls."""
 
     calls: tuple[PendingCall, ...]
 

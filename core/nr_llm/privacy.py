@@ -139,6 +139,7 @@ CONTENT_FIELDS: Final[Mapping[str, Summary]] = {
         "tool_artifacts_count": len(artifacts),
         "tool_artifacts_types": [str(artifact.type) for artifact in artifacts],
     },
+    "previews": lambda previews: {"previews_count": len(previews)},
 }
 """Fields of a step that hold content, and what is left of each where content is not kept."""
 

@@ -21,10 +21,11 @@ from nr_llm._settle import settle
 from nr_llm._turns import OUTCOME_UNKNOWN, declined, note_of
 from nr_llm.approvals import Decision, decided
 from nr_llm.artifacts import ToolArtifact
-from nr_llm.effects import CallOutcome, Complete, Effect, Invoke, Record
+from nr_llm.effects import CallOutcome, Complete, Effect, Invoke, Preview, Record
 from nr_llm.errors import ConfigurationError, RunNotFoundError
 from nr_llm.history import RunHistory
 from nr_llm.messages import ChatMessage, ToolCall
+from nr_llm.previews import CallPreview
 from nr_llm.privacy import PrivacyLevel, StepFilter, StepRecord
 from nr_llm.records import RunStatus, StoredRun, StoredStep
 from nr_llm.redaction import Redactor
@@ -132,6 +133,7 @@ class _Again:
                 self._known += 1
         self._replies = iter([step.step for step in stored if step.step.kind == StepKind.LLM])
         self._results = [step.step for step in stored if step.step.kind == StepKind.TOOL]
+        self._held = iter([step.step for step in stored if step.step.kind == StepKind.APPROVAL])
         self._filter = StepFilter(PrivacyLevel.FULL, Redactor())
         self.steps: list[StepRecord] = []
         self._last: RunState | None = None
@@ -174,8 +176,15 @@ class _Again:
                 return _reply(reply)
             case Invoke(calls):
                 return tuple(self._result(pending) for pending in calls)
+            case Preview():
+                return tuple(CallPreview(**one) for one in self._previews())
             case _:
                 return None  # a pause
+
+    def _previews(self) -> Sequence[Mapping[str, Any]]:
+        """Return the previews of the next held turn that has any."""
+        shown: Iterator[Any] = (step.payload.get("previews") for step in self._held)
+        return next(filter(None, shown), ())
 
     def _result(self, pending: PendingCall) -> CallOutcome:
         wanted = (pending.call.id, pending.call.name)

@@ -12,6 +12,7 @@ from nr_llm._json import JSON
 from nr_llm._shown import shown
 from nr_llm.artifacts import ToolArtifact
 from nr_llm.messages import ChatMessage
+from nr_llm.previews import CallPreview
 from nr_llm.prices import Price
 from nr_llm.responses import Usage
 from nr_llm.state import PendingCall, RunState, TerminationReason, Verdict
@@ -98,6 +99,11 @@ class Suspended:
     def pending(self) -> tuple[PendingCall, ...]:
         """The calls of the held turn, those that need no approval included."""
         return self.state.pending
+
+    @property
+    def previews(self) -> tuple[CallPreview, ...]:
+        """What the waiting calls would do, as far as their tools say so."""
+        return self.state.previews
 
     if not TYPE_CHECKING:  # pragma: no branch  # a checker tells on its own that a run may be suspended
 

@@ -18,6 +18,7 @@ from nr_llm._shown import shown
 from nr_llm.limits import Limits
 from nr_llm.messages import ChatMessage, ToolCall
 from nr_llm.options import Options, member
+from nr_llm.previews import CallPreview
 from nr_llm.prices import Price
 from nr_llm.responses import Usage
 
@@ -114,6 +115,7 @@ class RunState:
         answer_due: Whether nothing but that answer is left to ask for.
         repairs: How often an answer was handed back because it lacked that form.
         pending: Calls of the current turn without an answer, in the turn's order.
+        previews: What those that wait for a person would do, as their tools said when the turn was held.
         answer: The final text, once there is one.
         reason: Why the run ended, or None while it goes on.
         configuration: Name of the configuration the run began with, or None.
@@ -147,6 +149,7 @@ class RunState:
     answer_due: bool = False
     repairs: int = 0
     pending: tuple[PendingCall, ...] = ()
+    previews: tuple[CallPreview, ...] = ()
     answer: str | None = None
     reason: TerminationReason | None = attrs.field(default=None, converter=_reason)
     configuration: str | None = None
@@ -175,4 +178,11 @@ class RunState:
         Raises:
             InvalidValueError: The object is no run state; `path` says where.
         """
-        return load_value(value, cls)
+        state = load_value(value, cls)
+        return attrs.evolve(state, previews=_own(state)) if state.previews else state
+
+
+def _own(state: RunState) -> tuple[CallPreview, ...]:
+    """Return the previews that are of a call they stand beside: one of another tool would speak for the wrong call."""
+    named = {(pending.index, pending.call.name) for pending in state.pending}
+    return tuple(preview for preview in state.previews if (preview.index, preview.tool) in named)

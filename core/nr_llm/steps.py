@@ -14,6 +14,7 @@ from nr_llm._shown import shown
 from nr_llm.artifacts import ToolArtifact
 from nr_llm.messages import ChatMessage, ToolCall
 from nr_llm.options import member
+from nr_llm.previews import CallPreview
 
 
 class StepKind(StrEnum):
@@ -73,6 +74,7 @@ class RunStep:
         tool_executed: Whether the tool ran, as against a refusal.
         tool_artifacts: What people get to see; None when there is none.
         context_budget: How the window was shared out, in tokens.
+        previews: What calls that wait for a person would do, as far as their tools say so.
     """
 
     __hash__ = None  # type: ignore[assignment]  # holds messages
@@ -108,6 +110,7 @@ class RunStep:
     tool_executed: bool | None = None
     tool_artifacts: tuple[ToolArtifact, ...] | None = attrs.field(default=None, eq=False)
     context_budget: Mapping[str, int] | None = None
+    previews: tuple[CallPreview, ...] | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return the step as JSON, artifacts and all: unfiltered, for the host's own eyes."""
@@ -134,4 +137,6 @@ def plain(value: Any) -> Any:
         return call if value.malformed is None else {**call, "malformed": value.malformed}
     if isinstance(value, ToolArtifact):
         return value.to_dict()
+    if isinstance(value, CallPreview):
+        return {**attrs.asdict(value), "lines": list(value.lines)}
     return str(value) if isinstance(value, (StepKind, Decimal)) else value

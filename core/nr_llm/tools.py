@@ -28,6 +28,9 @@ DEFAULT_TIMEOUT = 60.0
 Structure: TypeAlias = Callable[[Mapping[str, JSON]], dict[str, Any]]
 """Checks decoded arguments and returns the keyword arguments of the function, or raises `ArgumentsError`."""
 
+Previewer: TypeAlias = Callable[[Mapping[str, Any], "ToolContext"], object]
+"""Takes the keyword arguments of a call and its context; returns what the tool's preview gave."""
+
 
 class ToolEffect(StrEnum):
     """What running a tool changes."""
@@ -154,6 +157,9 @@ class Tool:
         result_bytes: Bytes of its content, if fewer than the run's bound.
         examples: Arguments that show its use, for small models.
         strict: Whether providers shall enforce the schema.
+        preview: Says what a call would do when it waits for a person; or None.  It takes whichever of the parameters
+            it names, and the `ToolContext` if it has a parameter annotated so; it blocks if it likes, changes nothing,
+            and returns a text or lines, of which a person sees 20 of 500 characters.
     """
 
     __repr__ = shown
@@ -176,6 +182,8 @@ class Tool:
     result_bytes: int | None = attrs.field(default=None, validator=whole(LEAST_RESULT_BYTES, CONTENT_BYTES))
     examples: tuple[Mapping[str, JSON], ...] = attrs.field(default=(), converter=_examples)
     strict: bool | None = None
+    preview: Callable[..., str | Sequence[str]] | None = attrs.field(default=None, repr=False)
+    previewer: Previewer | None = attrs.field(init=False, repr=False)
     spec: ToolSpec = attrs.field(init=False, repr=False)
 
     def __attrs_post_init__(self) -> None:
@@ -183,6 +191,14 @@ class Tool:
         if self.examples:
             parameters["examples"] = copy_json(self.examples)
         object.__setattr__(self, "spec", ToolSpec(self.name, self.description, parameters, strict=self.strict))
+        object.__setattr__(self, "previewer", self._previewer())
+
+    def _previewer(self) -> Previewer | None:
+        if self.preview is None:
+            return None
+        from nr_llm._schema.previewers import previewer_of
+
+        return previewer_of(self.preview, self.function, self.parameters)
 
     @classmethod
     def from_schema(
@@ -299,6 +315,7 @@ def tool(
     result_bytes: int | None = None,
     examples: Sequence[Mapping[str, Any]] = (),
     strict: bool | None = None,
+    preview: Callable[..., str | Sequence[str]] | None = None,
 ) -> Callable[[Callable[..., Any]], Tool]: ...
 
 

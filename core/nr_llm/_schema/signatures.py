@@ -57,24 +57,50 @@ def signature_of(function: Callable[..., Any]) -> Signature:
             or the function is annotated to return neither `str` nor `ToolResult`. The text names the fix.
     """
     target = _target(function)
-    name = getattr(target, "__qualname__", "").rpartition("<locals>.")[2]
-    site = Site(name, scope_of_function(target))
+    site = _site(target)
     parameters, returns = _inspected(function, site)
     if inspect.isgeneratorfunction(target) or inspect.isasyncgenfunction(target):
         raise site.error("is a generator", fix="return the whole result; ToolContext.progress reports on the way")
     _check_return(returns, site)
     docs = docs_of(target)
     fields = list(_fields(parameters, docs, site))
-    contexts = [field.key for field in fields if _is_context(field, _at(site, field.key))]
+    contexts = [field.key for field in fields if _says_context(field.hint, _at(site, field.key))]
     if len(contexts) > 1:
         raise _at(site, contexts[1]).error("is a second ToolContext", fix="take one")
     members = [member_of(f, _at(site, f.key)) for f in fields if f.key not in contexts]
     return Signature(
-        parameters=check_size(object_schema(members), name),
+        parameters=check_size(object_schema(members), site.path),
         description=docs.text,
         structure=_structure(members),
         context=contexts[0] if contexts else None,
     )
+
+
+def parameters_of(function: Callable[..., Any]) -> list[inspect.Parameter]:
+    """
+    Return the parameters of a function, bound method, partial or callable object that are not bound yet.
+
+    Raises:
+        InvalidSchemaError: It is no Python function.
+    """
+    return _inspected(function, _site(_target(function)))[0]
+
+
+def context_of(function: Callable[..., Any]) -> str | None:
+    """
+    Return the parameter of a function that is annotated `ToolContext`, or None.
+
+    Raises:
+        InvalidSchemaError: It is no Python function, or an annotation cannot be resolved.
+    """
+    site = _site(_target(function))
+    hints = ((p.name, p.annotation) for p in parameters_of(function))
+    return next((name for name, hint in hints if _says_context(hint, _at(site, name))), None)
+
+
+def _site(target: types.FunctionType) -> Site:
+    name = getattr(target, "__qualname__", "").rpartition("<locals>.")[2]
+    return Site(name, scope_of_function(target))
 
 
 def _at(site: Site, parameter: str) -> Site:
@@ -127,10 +153,10 @@ def _fields(parameters: list[inspect.Parameter], docs: Docs, site: Site) -> Iter
         )
 
 
-def _is_context(field: Field, site: Site) -> bool:
+def _says_context(hint: object, site: Site) -> bool:
     from nr_llm.tools import ToolContext
 
-    return any(part is ToolContext for part in _parts(field.hint, site))
+    return any(part is ToolContext for part in _parts(hint, site))
 
 
 def _parts(hint: object, site: Site) -> list[object]:

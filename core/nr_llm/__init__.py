@@ -95,7 +95,7 @@ if TYPE_CHECKING:
     from nr_llm.hookspecs import hookimpl
     from nr_llm.limits import Limits
     from nr_llm.messages import Attachment, ChatMessage, Role, ToolCall
-    from nr_llm.middleware import Middleware, Retry
+    from nr_llm.middleware import GuardrailError, Middleware, Retry
     from nr_llm.options import Options, ProviderOptions
     from nr_llm.outputs import Output, output_of
     from nr_llm.plugins import Finding, PluginRecord, PluginState, RegisteredProvider, RegisteredTool
@@ -167,7 +167,7 @@ _HOMES = _lazy.homes(
         "hookspecs": "hookimpl",
         "limits": "Limits",
         "messages": "Attachment ChatMessage Role ToolCall",
-        "middleware": "Middleware Retry",
+        "middleware": "GuardrailError Middleware Retry",
         "options": "Options ProviderOptions",
         "outputs": "Output output_of",
         "plugins": "Finding PluginRecord PluginState RegisteredProvider RegisteredTool",
@@ -235,6 +235,7 @@ __all__ = [
     "FinishReason",
     "Finished",
     "Flow",
+    "GuardrailError",
     "InvalidOutputError",
     "InvalidRequestError",
     "InvalidSchemaError",

@@ -34,6 +34,7 @@ from nr_llm.errors import (
 )
 from nr_llm.events import Delta, TextDelta
 from nr_llm.limits import Limits
+from nr_llm.middleware import GuardrailError
 from nr_llm.providers import Provider
 from nr_llm.redaction import Redactor
 from nr_llm.requests import CompletionRequest, TextStage
@@ -252,6 +253,8 @@ class Desk:
         """Return the last state, every call of it answered."""
         cancelled = self.cancelled.cancelled or not isinstance(error, Exception)
         reason = TerminationReason.CANCELLED if cancelled else TerminationReason.FAILED
+        if isinstance(error, GuardrailError):
+            reason = TerminationReason(error.reason)
         spent = failed_call(self.last, error.usage if isinstance(error, ProviderError) else None)
         self.last = settle(spent, reason, finished=self.finished, started=self.started)
         return self.last

@@ -24,6 +24,7 @@ from nr_llm._live import LiveState
 from nr_llm.cancellation import Cancellation
 from nr_llm.errors import RunCancelledError, RunClaimedError, RunExistsError, StoreError, SuspensionError
 from nr_llm.messages import ChatMessage
+from nr_llm.middleware import GuardrailError
 from nr_llm.privacy import StepFilter, StepRecord
 from nr_llm.records import (
     WAITING,
@@ -48,7 +49,17 @@ MACHINE_CHARACTERS: Final = 32
 
 OnFailure = Literal["stop", "continue"]
 
-_ENDS: Final = {TerminationReason.FAILED: RunStatus.FAILED, TerminationReason.CANCELLED: RunStatus.CANCELLED}
+_ENDS: Final = {
+    TerminationReason.FAILED: RunStatus.FAILED,
+    TerminationReason.POLICY_DENIED: RunStatus.FAILED,
+    TerminationReason.APPROVAL_DENIED: RunStatus.FAILED,
+    TerminationReason.CANCELLED: RunStatus.CANCELLED,
+}
+
+
+def named(error: BaseException) -> str:
+    """Return what a record keeps of an error: the name of its class, or of the guardrail that raised it."""
+    return error.guardrail if isinstance(error, GuardrailError) else type(error).__name__
 
 
 def status_of(reason: TerminationReason) -> RunStatus:
@@ -171,7 +182,7 @@ class Keeper:
             self._suspend(change, done)
         else:
             status = status_of(state.reason)
-            kind = type(error).__name__ if error is not None and status is RunStatus.FAILED else None
+            kind = named(error) if error is not None and status is RunStatus.FAILED else None
             ended = attrs.evolve(change, status=status, checkpoint=None, reason=str(state.reason), error=kind)
             with self._guarded(writes=False):
                 self._write(ended, done, stops=False)

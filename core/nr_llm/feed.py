@@ -7,7 +7,7 @@ The host's own eyes see everything, artifacts included; whoever else watches get
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import attrs
@@ -15,6 +15,7 @@ import attrs
 from nr_llm._json import JSON, copy_object, encode_bytes
 from nr_llm._logs import MaskedLogger
 from nr_llm._loop import result_of
+from nr_llm.approvals import call_digest
 from nr_llm.errors import InvalidValueError, NrLlmError
 from nr_llm.events import (
     Event,
@@ -26,6 +27,7 @@ from nr_llm.events import (
     ToolFinished,
     ToolProgress,
 )
+from nr_llm.middleware import GuardrailError
 from nr_llm.privacy import PrivacyLevel, StepFilter
 from nr_llm.redaction import Redactor
 from nr_llm.runs import RunResult, Suspended
@@ -115,7 +117,7 @@ class Feed:
     def end(self, outcome: object) -> str | None:
         """Return the last line of a run that ended by itself or waits; an outcome nobody knows is an error."""
         if isinstance(outcome, Suspended):
-            return self._last("awaiting_approval", {"pending": self._pending(outcome)})
+            return self._last("awaiting_approval", {"pending": list(self._pending(outcome))})
         if isinstance(outcome, RunResult):
             name, fields = ending_of(outcome.reason), self._result(outcome)
         else:
@@ -142,7 +144,11 @@ class Feed:
         shown = self._let(content=self.redactor.redact(text)).get("content")
         fields: dict[str, JSON] = {"error": {**_error(type(error).__name__, shown), **more}}
         state = getattr(error, "state", None)
-        return self._last("error", (self._used(result_of(state, ())) if state and state.ended else {}) | fields)
+        name = "error"
+        if isinstance(error, GuardrailError):
+            name = "guardrail_approval_required" if error.approval else "guardrail_blocked"
+            fields["guardrail"] = error.guardrail
+        return self._last(name, (self._used(result_of(state, ())) if state and state.ended else {}) | fields)
 
     @property
     def _whole(self) -> bool:
@@ -169,15 +175,18 @@ class Feed:
             "currency": None if result.price is None else result.price.currency,
         }
 
-    def _pending(self, suspended: Suspended) -> list[JSON]:
+    def _pending(self, suspended: Suspended) -> Sequence[JSON]:
         """Return the calls of a held turn, each with whether it is one that a person has to decide on."""
         waiting = {pending.index for pending in suspended.waiting}
-        told: list[JSON] = []
+        told: list[dict[str, JSON]] = []
         for pending in suspended.pending:
             seen = self._let(tool_arguments=copy_object(pending.call.arguments))
             arguments = {"arguments": seen["tool_arguments"]} if "tool_arguments" in seen else {}
             name = pending.call.name
-            told.append({"index": pending.index, "name": name, **arguments, "waits": pending.index in waiting})
+            waits = pending.index in waiting
+            told.append({"index": pending.index, "name": name, **arguments, "waits": waits})
+            if self._whole:  # else it would let guesses at the arguments be tried
+                told[-1]["digest"] = call_digest(suspended.state, pending.index, pending.call)
         return told
 
     def _last(self, name: str, fields: Mapping[str, JSON]) -> str | None:

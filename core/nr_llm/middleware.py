@@ -8,7 +8,7 @@ from typing import TypeAlias
 import attrs
 
 from nr_llm.effects import Completer, Flow, Wait, ask, complete
-from nr_llm.errors import ProviderError
+from nr_llm.errors import NrLlmError, ProviderError
 from nr_llm.requests import CompletionRequest
 from nr_llm.responses import CompletionResponse, Usage
 
@@ -21,6 +21,26 @@ def wrapped(middleware: Sequence[Middleware], inner: Completer = complete) -> Co
     for layer in reversed(middleware):
         inner = layer(inner)
     return inner
+
+
+class GuardrailError(NrLlmError):
+    """
+    Raised by middleware that will not let a request or an answer pass; the run fails, and cannot be gone on with.
+
+    Attributes:
+        guardrail: Name of the guardrail, which the run's record keeps; of the text it keeps nothing.
+        approval: Whether somebody would have to approve it, as against never.
+    """
+
+    def __init__(self, message: str, *, guardrail: str, approval: bool = False) -> None:
+        super().__init__(message)
+        self.guardrail = guardrail
+        self.approval = approval
+
+    @property
+    def reason(self) -> str:
+        """Why the run ends: a word of `TerminationReason`."""
+        return "approval_denied" if self.approval else "policy_denied"
 
 
 @attrs.frozen(kw_only=True)

@@ -40,6 +40,8 @@ class TerminationReason(StrEnum):
     DRY_RUN = "dry_run"
     CANCELLED = "cancelled"
     FAILED = "failed"
+    POLICY_DENIED = "policy_denied"
+    APPROVAL_DENIED = "approval_denied"
 
     @property
     def budget(self) -> bool:

@@ -2,8 +2,7 @@
 Acceptance cases of stored runs, written once and tried with every store: subclass `RunCases` and say `make`.
 
 The numbers are those of the reference: ``c61`` of the tool-calling cases, ``a03`` of the runtime's.  Elsewhere are c54
-to c60 (`test_feed`), c68 (`test_redaction`), a13 (`test_configurations`: a bound is clamped) and a15 (`test_stores`);
-a08 and a09 are of guardrails, which there are none of yet.
+to c60 (`test_feed`), c68 (`test_redaction`), a13 (`test_configurations`: a bound is clamped) and a15 (`test_stores`).
 """
 
 from __future__ import annotations
@@ -20,6 +19,12 @@ from nr_llm import (
     HOST,
     Actor,
     ChatMessage,
+    Completer,
+    CompletionRequest,
+    CompletionResponse,
+    DecisionError,
+    Flow,
+    GuardrailError,
     Limits,
     MemoryStore,
     PrivacyLevel,
@@ -253,6 +258,33 @@ class RunCases:
         run = ran(store)
         assert (run.status, run.totals.truncated) == (RunStatus.COMPLETED, True)
         assert run.raw_reason == str(result.reason) != "completed"
+
+    @pytest.mark.parametrize(
+        ("approval", "reason"), [(False, TerminationReason.POLICY_DENIED), (True, TerminationReason.APPROVAL_DENIED)]
+    )
+    def test_a08_a09_a_guardrail(self, face: Face, store: RunStore, approval: bool, reason: TerminationReason) -> None:
+        """A run it stops has failed, for a reason of its own and by its name; it is not one that waits."""
+
+        def guard(inner: Completer) -> Completer:
+            def completer(request: CompletionRequest) -> Flow[CompletionResponse]:
+                reply = yield from inner(request)
+                raise GuardrailError(f"says {MARKER}{reply.content}", guardrail="no-secrets", approval=approval)
+
+            return completer
+
+        with (
+            self.harness(store, middleware=[guard], privacy="full") as harness,
+            pytest.raises(GuardrailError) as caught,
+        ):
+            face.run(harness, replies=["x"])
+
+        run = ran(store)
+        assert (run.status, run.raw_reason, run.error) == (RunStatus.FAILED, str(reason), "no-secrets")
+        assert caught.value.state is not None
+        assert caught.value.state.reason is reason
+        assert MARKER not in everything(store)
+        with pytest.raises(DecisionError, match="does not wait"):
+            harness.runtime.decide("run-1", [], by=HOST)
 
     def test_a10_an_unexpected_error(self, face: Face, store: RunStore) -> None:
         """It is raised with the run so far; the record has the name of its class and none of its words."""

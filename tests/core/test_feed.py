@@ -1,7 +1,7 @@
 """
 What live consumers of a run read, line by line: cases 54 to 60 of the reference, and how a run may end.
 
-Guardrails (case 60), and the preview and digest of a held turn (a part of case 59), do not exist yet.
+The preview of a held turn (a part of case 59) does not exist yet.
 """
 
 from __future__ import annotations
@@ -17,7 +17,11 @@ import attrs
 import pytest
 from nr_llm import (
     Cancellation,
+    Completer,
+    CompletionRequest,
     CompletionResponse,
+    Flow,
+    GuardrailError,
     Limits,
     Price,
     PrivacyLevel,
@@ -155,14 +159,38 @@ def test_c58_a_reply_that_is_no_json_is_withheld() -> None:
 
 
 def test_c59_a_run_that_waits() -> None:
-    """The last line has the run and the held calls, of which some wait."""
+    """The last line has the run and the held calls, of which some wait, each with what a decision names."""
     last = fed(calling(("look", {"what": "a"}), ("change_it", {"what": "b"})))[-1]
 
     assert (last["event"], last["run_id"]) == ("awaiting_approval", "run-1")
+    digests = [call.pop("digest") for call in last["pending"]]
+    assert [len(digest) for digest in digests] == [64, 64]
+    assert digests[0] != digests[1]
     assert last["pending"] == [
         {"index": 0, "name": "look", "arguments": {"what": "a"}, "waits": False},
         {"index": 1, "name": "change_it", "arguments": {"what": "b"}, "waits": True},
     ]
+
+
+@pytest.mark.parametrize(
+    ("approval", "event", "reason"),
+    [(False, "guardrail_blocked", "policy_denied"), (True, "guardrail_approval_required", "approval_denied")],
+)
+def test_c60_a_guardrail(approval: bool, event: str, reason: str) -> None:
+    """The last line says which one, and why the run ended."""
+
+    def guard(inner: Completer) -> Completer:
+        def completer(request: CompletionRequest) -> Flow[CompletionResponse]:
+            raise GuardrailError("not that", guardrail="manners", approval=approval)
+            yield from inner(request)
+
+        return completer
+
+    with Harness(store=None, middleware=[guard]) as harness:
+        last = [json.loads(line) for line in lines(harness.stream(replies=["x"]), Feed())][-1]
+
+    assert (last["event"], last["reason"], last["guardrail"]) == (event, reason, "manners")
+    assert last["error"] == {"class": "GuardrailError", "message": "not that"}
 
 
 # -- how a run may end ------------------------------------------------------------------------------------------
@@ -178,6 +206,8 @@ def test_every_reason_has_its_ending() -> None:
     assert [reason for reason, ending in endings.items() if ending in {"error", "cancelled"}] == [
         TerminationReason.CANCELLED,
         TerminationReason.FAILED,
+        TerminationReason.POLICY_DENIED,
+        TerminationReason.APPROVAL_DENIED,
     ]
     assert endings[TerminationReason.COMPLETED] == "done"
 

@@ -202,6 +202,16 @@ def test_going_on_takes_a_store(tmp_path: Path) -> None:
     assert "-s belongs to the first question" in twice.stderr
 
 
+def test_a_level_without_a_store_is_remarked_on(tmp_path: Path) -> None:
+    """Whoever asks for a record learns that there is none; a variable that is always set is no question."""
+    path, level = plugin_file(tmp_path), ("--privacy", "full")
+    asked, wished = ask(path, *level), ask(path, *level, "--no-store")
+    usual = ask(path, env={"NR_LLM_PRIVACY": "full"})
+
+    assert (asked.exit_code, asked.stdout) == (0, "The sum is 3.\n")
+    assert ["No store is installed" in told.stderr for told in (asked, wished, usual)] == [True, False, False]
+
+
 def test_a_store_that_fails_stops_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What cannot be recorded does not go on."""
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
+from click.core import ParameterSource
 
 from nr_llm_cli.asking import asked_of, conversation, conversation_options
 from nr_llm_cli.options import global_options, globals_of, redactor_of
@@ -75,8 +76,8 @@ def run(context: click.Context, /, prompt: str, **options: Any) -> int:
     reporter = reporter_of(context, stream=not asked.whole, **{k: v for k, v in rest.items() if k in _REPORTING})
     with conversation(context, asked, keep=keep) as (host, runtime):
         kept = kept_of(host) if keep or going_on else None
-        if kept is not None and keep:
-            settle(kept.history)
+        if keep:
+            _prepare(context, kept)
         spoken: Prompt = question
         if going_on:
             spoken, before = gone_on_with(kept, rest["run_id"], question)
@@ -99,6 +100,14 @@ def run(context: click.Context, /, prompt: str, **options: Any) -> int:
 
 
 _REPORTING = frozenset({"as_json", "ndjson", "quiet", "verbose"})
+
+
+def _prepare(context: click.Context, kept: Kept | None) -> None:
+    """Settle what was abandoned; say to whoever chose a level for the record that there will be none."""
+    if kept is not None:
+        settle(kept.history)
+    elif context.get_parameter_source("privacy") is ParameterSource.COMMANDLINE:
+        click.echo("No store is installed: nothing of the run is kept, at whatever level.", err=True)
 
 
 def gone_on_with(kept: Kept | None, name: str | None, question: str) -> tuple[list[ChatMessage], StoredRun]:

@@ -1,4 +1,4 @@
-"""What a tool hands to people and never to a model: tables and texts that live only in the run's trace."""
+"""What a tool hands to people and never to a model: tables, texts and diffs that live only in the run's trace."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ class ArtifactType(StrEnum):
 
     TABLE = "table"
     TEXT = "text"
+    DIFF = "diff"
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -30,7 +31,8 @@ class ToolArtifact:
 
     Args:
         type: ``table`` with data ``{"columns": [str], "rows": [[cell]]}``, a cell being a string, number, boolean
-            or null; or ``text`` with data ``{"text": str}``.
+            or null; ``text`` with data ``{"text": str}``; or ``diff`` with data
+            ``{"before": str | None, "after": str | None, "lines": [[mark, text]]}``.
         label: A heading for people.
         data: The data, a JSON object.
     """
@@ -48,6 +50,22 @@ class ToolArtifact:
     def text(cls, label: str, text: str) -> ToolArtifact:
         """Return a text."""
         return cls(ArtifactType.TEXT, label, {"text": text})
+
+    @classmethod
+    def diff(
+        cls, label: str, before: str | None, after: str | None, *, lines: Sequence[tuple[str, str]] = ()
+    ) -> ToolArtifact:
+        """
+        Return what changed in one file.
+
+        Args:
+            label: A heading for people.
+            before: The path it had, or None if it is new.
+            after: The path it has now, or None if it is gone; another one if it was moved.
+            lines: Mark and text of each line: one of `nr_llm.diffs.MARKS`, and text without a line feed.  The text of a
+                place is what a unified diff says between ``@@`` and ``@@``.
+        """
+        return cls(ArtifactType.DIFF, label, {"before": before, "after": after, "lines": lines})
 
     def __repr__(self) -> str:
         return f"<ToolArtifact {self.type!s}>"

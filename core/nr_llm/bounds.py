@@ -13,6 +13,7 @@ from typing import Any
 
 from nr_llm._json import copy_json, encode_bytes, valid_text
 from nr_llm.artifacts import ArtifactType, ToolArtifact
+from nr_llm.diffs import MARKS
 from nr_llm.errors import InvalidValueError
 from nr_llm.limits import ARTIFACT_BYTES, CONTENT_BYTES
 from nr_llm.results import ToolResult
@@ -87,7 +88,7 @@ def _checked(artifact: ToolArtifact, i: int) -> ToolArtifact:
     data = copy_json([{"data": artifact.data}])[0]["data"]  # type: ignore[index,call-overload]
     if not isinstance(data, dict):
         raise InvalidValueError("must be a mapping", path=f"artifacts[{i}].data")
-    (_check_table if kind is ArtifactType.TABLE else _check_text)(data, f"artifacts[{i}].data")
+    _CHECKS[kind](data, f"artifacts[{i}].data")
     return ToolArtifact(kind, valid_text(artifact.label), data)
 
 
@@ -107,6 +108,26 @@ def _check_table(data: Mapping[str, Any], path: str) -> None:
             raise InvalidValueError(f"the row does not have {len(columns)} cells", path=f"{path}.rows[{i}]")
         if any(isinstance(cell, (list, dict)) for cell in row):
             raise InvalidValueError("a cell is neither text, number, boolean nor null", path=f"{path}.rows[{i}]")
+
+
+def _check_diff(data: Mapping[str, Any], path: str) -> None:
+    if data.keys() != {"before", "after", "lines"} or not isinstance(data["lines"], list):
+        raise InvalidValueError("a diff artifact is {'before': path, 'after': path, 'lines': list}", path=path)
+    paths = [data[key] for key in ("before", "after") if data[key] is not None]
+    if not paths or not all(_is_line(name) for name in paths):
+        raise InvalidValueError("neither has a path of one line, or one of them has another", path=path)
+    for i, line in enumerate(data["lines"]):
+        if not (isinstance(line, list) and len(line) == 2 and line[0] in _MARKS and _is_line(line[1])):
+            raise InvalidValueError("a line of a diff is a mark and a text of one line", path=f"{path}.lines[{i}]")
+
+
+def _is_line(value: object) -> bool:
+    return isinstance(value, str) and "\n" not in value
+
+
+_MARKS = tuple(MARKS)  # compared, not hashed: a tool may put a list there
+
+_CHECKS = {ArtifactType.TABLE: _check_table, ArtifactType.TEXT: _check_text, ArtifactType.DIFF: _check_diff}
 
 
 def bound_result(result: ToolResult, *, limit: int = CONTENT_BYTES) -> ToolResult:

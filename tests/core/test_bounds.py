@@ -78,6 +78,14 @@ class TestArtifacts:
             "data": {"columns": ["a", "b"], "rows": [[1, None], ["x", True]]},
         } == kept.to_dict()
 
+    def test_a_valid_diff_passes(self) -> None:
+        """Of a new file, one that is gone, and one that was moved; with every mark."""
+        lines = [("@", "-1,2 +1,2"), (" ", "a"), ("-", "b"), ("+", "c"), ("\\", "No newline at end of file")]
+        for before, after in ((None, "new"), ("old", None), ("old", "new")):
+            (kept,) = bound_artifacts((ToolArtifact.diff("d", before, after, lines=lines),))
+
+            assert {"before": before, "after": after, "lines": [list(line) for line in lines]} == kept.data
+
     def test_nothing_stays_nothing(self) -> None:
         """No artifacts are no artifacts."""
         assert () == bound_artifacts(())
@@ -115,6 +123,16 @@ class TestArtifacts:
             (ToolArtifact("table", "t", {"columns": [], "rows": {}}), "a table artifact is"),
             (ToolArtifact("table", "t", {"columns": [], "rows": [], "more": 1}), "a table artifact is"),
             (ToolArtifact("text", "t", {"text": 5}), "a text artifact is"),
+            (ToolArtifact("diff", "t", {"before": "a", "lines": []}), "a diff artifact is"),
+            (ToolArtifact("diff", "t", {"before": "a", "after": "a", "lines": "x"}), "a diff artifact is"),
+            (ToolArtifact.diff("t", None, None), "neither has a path"),
+            (ToolArtifact.diff("t", "a\nb", "a"), "a path of one line"),
+            (ToolArtifact.diff("t", "a", 5), "a path of one line"),  # type: ignore[arg-type]
+            (ToolArtifact.diff("t", "a", "a", lines=[("?", "x")]), "a mark and a text of one line"),
+            (ToolArtifact.diff("t", "a", "a", lines=[("+", "x\ny")]), "at artifacts[1].data.lines[0]"),
+            (ToolArtifact.diff("t", "a", "a", lines=[("+",)]), "a mark and a text"),  # type: ignore[list-item]
+            (ToolArtifact.diff("t", "a", "a", lines=[([], "x")]), "a mark and a text"),  # type: ignore[list-item]
+            (ToolArtifact.diff("t", "a", "a", lines=["+x"]), "a mark and a text"),  # type: ignore[list-item]
             (ToolArtifact("tree", "t", {}), "no known type"),
             (ToolArtifact("text", 5, {"text": "x"}), "must be a string at artifacts[1].label"),  # type: ignore[arg-type]
             (ToolArtifact("text", "t", ["x"]), "must be a mapping"),  # type: ignore[arg-type]

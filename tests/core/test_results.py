@@ -106,6 +106,9 @@ class TestArtifacts:
             "data": {"columns": ["a"], "rows": [["secret-cell"]]},
         } == TABLE.to_dict()
         assert {"type": "text", "label": "t", "data": {"text": "x"}} == ToolArtifact.text("t", "x").to_dict()
+        assert {"before": None, "after": "a", "lines": [("+", "x")]} == ToolArtifact.diff(
+            "t", None, "a", lines=[("+", "x")]
+        ).data
 
     def test_making_one_never_raises_on_its_data(self) -> None:
         """A tool that builds nonsense is stopped later, at one place."""
@@ -113,6 +116,6 @@ class TestArtifacts:
 
     def test_each_type_has_a_producer(self) -> None:
         """The set is closed: each member can be made through a constructor of its own."""
-        made = {ToolArtifact.table("t", [], []).type, ToolArtifact.text("t", "").type}
+        made = [ToolArtifact.table("t", [], []), ToolArtifact.text("t", ""), ToolArtifact.diff("t", "a", "a")]
 
-        assert set(ArtifactType) == made
+        assert list(ArtifactType) == [artifact.type for artifact in made]

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from nr_llm._json import encode
 from nr_llm.artifacts import ArtifactType, ToolArtifact
+from nr_llm.diffs import ADDED, NOTE, PLACE, REMOVED, diff_lines
 from nr_llm.events import Event, ReasoningDelta, StepRecorded, TextDelta, ToolCallDelta, ToolProgress
 from nr_llm.responses import Usage
 from nr_llm.runs import Outcome, RunResult, ToolInvocation
@@ -210,5 +211,26 @@ def show_artifact(console: Console, artifact: ToolArtifact, *, most: int | None 
         console.table(data["columns"], data["rows"], most=most)
     elif artifact.type == ArtifactType.TEXT:
         console.say_all(render.excerpt(data["text"]) if most else data["text"].splitlines(), indent="    ")
+    elif artifact.type == ArtifactType.DIFF:
+        show_diff(console, data, most=most)
     else:
         console.say_all(render.excerpt(encode(data)), indent="    ")
+
+
+def show_diff(console: Console, data: Mapping[str, Any], *, most: int | None = None) -> None:
+    """Draw a diff, what is added in green and what is removed in red where there are colours."""
+    lines = list(diff_lines(data))
+    for mark, text in lines[:most]:
+        line = text.replace("\n", "\\n")  # bounds refuse it, a store may hold anything
+        console.say(f"    {line}", **_STYLES.get(mark, {}))
+    if hidden := len(lines[most:]) if most else 0:
+        console.say(f"    … {render.count(hidden, 'more line')}", dim=True)
+
+
+_STYLES: Final[Mapping[str, Mapping[str, Any]]] = {
+    ADDED: {"fg": "green"},
+    REMOVED: {"fg": "red"},
+    PLACE: {"fg": "cyan"},
+    NOTE: {"dim": True},
+    "": {"bold": True},
+}

@@ -21,7 +21,11 @@ from nr_llm_cli.report import Document, Lines
 from nr_llm_cli.turn import About, _ended
 
 ABOUT = About(run_id="r", model="scripted:x", host="this process", local=True)
-DATA: dict[str, dict[str, Any]] = {"table": {"columns": ["a"], "rows": [[1]]}, "text": {"text": "note"}}
+DATA: dict[str, dict[str, Any]] = {
+    "table": {"columns": ["a"], "rows": [[1]]},
+    "text": {"text": "note"},
+    "diff": {"before": "a", "after": "a", "lines": [["+", "x"]]},
+}
 
 
 @pytest.mark.parametrize("kind", list(ArtifactType))
@@ -32,6 +36,39 @@ def test_every_type_of_artifact_is_drawn(kind: ArtifactType, capsys: pytest.Capt
 
     assert text.startswith("    Label\n    ")
     assert "{" not in text
+
+
+def test_a_diff_is_shown_as_one(capsys: pytest.CaptureFixture[str]) -> None:
+    """Names, then lines; what would act on a terminal is written out, and no colour is written to a file."""
+    lines = [("@", "-1 +1"), ("-", "old\x1b[2J"), ("+", "new\u202e\n")]
+    show_artifact(Console(), ToolArtifact.diff("Label", "a.txt", "a.txt", lines=lines))
+
+    assert capsys.readouterr().err.splitlines() == [
+        "    Label",
+        "    --- a.txt",
+        "    +++ a.txt",
+        "    @@ -1 +1 @@",
+        "    -old\\u001b[2J",
+        "    +new\\u202e\\n",
+    ]
+
+
+def test_a_long_diff_is_cut_beside_an_answer(capsys: pytest.CaptureFixture[str]) -> None:
+    """And says how much more there is."""
+    long = ToolArtifact.diff("Label", None, "a", lines=[("+", "x")] * 30)
+    show_artifact(Console(colour=False), long, most=20)
+
+    assert capsys.readouterr().err.endswith("    +x\n    … 12 more lines\n")
+
+
+def test_a_diff_has_colours_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Green is added, red is removed."""
+    said: list[tuple[str, dict[str, Any]]] = []
+    console = Console()
+    monkeypatch.setattr(console, "say", lambda text="", **style: said.append((text, style)))
+    show_artifact(console, ToolArtifact.diff("Label", "a", "a", lines=[("-", "x"), ("+", "y"), (" ", "z")]))
+
+    assert said[3:] == [("    -x", {"fg": "red"}), ("    +y", {"fg": "green"}), ("     z", {})]
 
 
 def test_an_artifact_of_an_unknown_type_is_shown_as_json(capsys: pytest.CaptureFixture[str]) -> None:

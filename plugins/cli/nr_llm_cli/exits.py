@@ -19,6 +19,7 @@ from nr_llm.errors import (
     ToolError,
     UnknownNameError,
 )
+from nr_llm.middleware import GuardrailError
 
 
 class Exit(IntEnum):
@@ -52,6 +53,7 @@ ERRORS: Final[dict[type[BaseException], Exit]] = {
     ContextLengthError: Exit.BOUND,
     BudgetExceededError: Exit.BOUND,
     ToolError: Exit.TOOL,
+    GuardrailError: Exit.BOUND,
     RunCancelledError: Exit.INTERRUPTED,
     KeyboardInterrupt: Exit.INTERRUPTED,
 }
@@ -70,6 +72,8 @@ REASONS: Final[dict[str, Exit]] = {
     "actor_budget_exhausted": Exit.BOUND,
     "context_overflow": Exit.BOUND,
     "content_filter": Exit.PROVIDER,
+    "policy_denied": Exit.BOUND,
+    "approval_denied": Exit.BOUND,
     "cancelled": Exit.INTERRUPTED,
     "failed": Exit.UNEXPECTED,
 }

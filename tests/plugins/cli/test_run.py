@@ -411,6 +411,16 @@ def test_a_failed_run_ends_its_events(tmp_path: Path) -> None:
     assert ask(path, "--json").stdout == ""
 
 
+def test_a_guardrail_ends_the_events(tmp_path: Path) -> None:
+    """By its name and with the code of a bound: asking again changes nothing."""
+    more = "from nr_llm.middleware import GuardrailError\n"
+    result = ask(plugin_file(tmp_path, 'GuardrailError("not that", guardrail="manners")', more=more), "--ndjson")
+    last = events(result.stdout)[-1]
+
+    assert result.exit_code == 6
+    assert (last["event"], last["guardrail"], last["error"]["message"]) == ("guardrail_blocked", "manners", "not that")
+
+
 def test_without_a_model_the_ways_to_one_are_told(script: Path) -> None:
     """Nobody named a model and none is installed: three real ways, and nothing is sent anywhere."""
     result = invoke("run", "hi", "--plugin", script, env={"OPENAI_API_KEY": "sk-proj-0123456789abcdefghij"})

@@ -29,6 +29,9 @@ CUT: Final = "… [cut]"
 
 EMAIL: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._%+-]{0,63}@(?=([A-Za-z0-9-]{1,63}\.){1,8})[A-Za-z0-9.-]+")
 
+NAME: Final = re.compile(r"[A-Za-z0-9_.:/|=+-]{1,128}")
+"""What the names and ids of services look like; where content is not kept, nothing else passes for one."""
+
 _LOG = logging.getLogger("nr_llm")
 
 
@@ -121,6 +124,14 @@ METADATA_FIELDS: Final = frozenset(
 """Fields of a step that survive at every level."""
 
 
+_CHOSEN_ELSEWHERE: Final = frozenset({"finish_detail", "tool_name", "tool_call_id"})
+"""Those of them whose text a model or a service chose, who may write anything there."""
+
+
+def _name(text: str) -> str:
+    return text if NAME.fullmatch(text) else MASK
+
+
 def _nothing(value: Any) -> Mapping[str, JSON]:
     del value
     return {}
@@ -130,7 +141,7 @@ CONTENT_FIELDS: Final[Mapping[str, Summary]] = {
     "messages_sent": lambda messages: {"messages_sent_count": len(messages)},
     "content": lambda text: {"content_length": len(text)},
     "reasoning": lambda text: {"reasoning_length": len(text)},
-    "requested_tool_calls": lambda calls: {"requested_tool_names": [call.name for call in calls]},
+    "requested_tool_calls": lambda calls: {"requested_tool_names": [_name(call.name) for call in calls]},
     "edited_arguments": lambda calls: {"edited_arguments_count": len(calls)},
     "raw": _nothing,
     "tool_arguments": _nothing,
@@ -194,9 +205,9 @@ class StepFilter:
             if name in _HEAD:
                 continue
             if name in METADATA_FIELDS:
-                payload[name] = plain(value)
+                payload[name] = self._fact(name, plain(value))
             elif name in CONTENT_FIELDS and not self.level.keeps_content:
-                payload.update(CONTENT_FIELDS[name](value))
+                payload.update({name: self._masked(item) for name, item in CONTENT_FIELDS[name](value).items()})
             elif name == "messages_sent":
                 payload[name] = [self.message(message) for message in value]
             elif name in CONTENT_FIELDS or self.level is PrivacyLevel.FULL:
@@ -204,6 +215,22 @@ class StepFilter:
         if not self.level.keeps_content:
             payload["content_redacted"] = True
         return payload
+
+    def _fact(self, name: str, value: JSON) -> JSON:
+        """Return what survives at every level: below `full` without secrets, and of what others chose only names."""
+        if self.level is PrivacyLevel.FULL:
+            return value
+        if name in _CHOSEN_ELSEWHERE:
+            value = self._content(value) if self.level.keeps_content else _name(str(value))
+        return self._masked(value)
+
+    def _masked(self, value: JSON) -> JSON:
+        """Return a value whose texts hold no secrets; its numbers and keys are ours."""
+        if isinstance(value, str):
+            return self._redactor.redact(value)
+        if isinstance(value, Mapping):
+            return {name: self._masked(item) for name, item in value.items()}
+        return [self._masked(item) for item in value] if isinstance(value, list) else value
 
     def _content(self, value: JSON) -> JSON:
         return value if self.level is PrivacyLevel.FULL else _shortened(self._redactor.redact_json(value))

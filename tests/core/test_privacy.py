@@ -153,6 +153,53 @@ class TestLevels:
         assert again == once
 
 
+class TestNamesOfOthers:
+    """A model may call a tool that there is not by any text, and a service may name a call or an end by any."""
+
+    STEP = RunStep(
+        kind="tool",
+        round=1,
+        requested_tool_calls=(
+            ToolCall("c1", f"ask {MARKER}", {}),
+            ToolCall("c2", SECRET, {}),
+            ToolCall("c", "look", {}),
+        ),
+        finish_detail=f"over {SAID}",
+        tool_name=SECRET,
+        tool_call_id=f"id {SAID}",
+        decided_by=f"by {SECRET}",
+        decisions=({"tool": SECRET, "approved": True},),
+    )
+
+    @pytest.mark.parametrize("level", [PrivacyLevel.NONE, PrivacyLevel.METADATA])
+    def test_metadata(self, level: PrivacyLevel) -> None:
+        """What is no name is masked, and what is a secret too."""
+        assert kept(level, self.STEP) == {
+            "kind": "tool",
+            "round": 1,
+            "duration_ms": 0.0,
+            "requested_tool_names": [MASK, MASK, "look"],
+            "finish_detail": MASK,
+            "tool_name": MASK,
+            "tool_call_id": MASK,
+            "decided_by": f"by {MASK}",
+            "decisions": [{"tool": MASK, "approved": True}],
+            "content_redacted": True,
+        }
+
+    def test_redacted(self) -> None:
+        """They are masked as content is."""
+        found = kept(PrivacyLevel.REDACTED, self.STEP)
+        text = json.dumps(found)
+
+        assert (SECRET in text, KEY in text, "ann.b@" in text) == (False, False, False)
+        assert found["tool_call_id"] == f"id {MARKER} {MASK} {MASK} mail me at {MASK}"
+
+    def test_full(self) -> None:
+        """They are as they were."""
+        assert kept(PrivacyLevel.FULL, self.STEP)["tool_name"] == SECRET
+
+
 class TestAllowList:
     def test_every_field_is_classified(self) -> None:
         """A field that is added has to be put into one of the two sets, and neither names one that is gone."""

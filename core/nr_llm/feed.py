@@ -107,8 +107,10 @@ class Feed:
                 return self.end(outcome)
             case StepRecorded(step):
                 return self._tell("step", {"step": self._step(step)})
-            case ToolFinished():
-                return self._tell("tool_finished", attrs.asdict(event))
+            case ToolFinished(call_id, tool, is_error, seconds):
+                seen = self._let(tool_call_id=call_id, tool_name=tool)
+                named = {"call_id": seen["tool_call_id"], "tool": seen["tool_name"]}
+                return self._tell("tool_finished", {**named, "is_error": is_error, "seconds": seconds})
             case _ if type(event) in _DELTAS and self._whole:
                 return self._tell(_DELTAS[type(event)], attrs.asdict(event))
             case _:
@@ -178,15 +180,23 @@ class Feed:
     def _pending(self, suspended: Suspended) -> Sequence[JSON]:
         """Return the calls of a held turn, each with whether it is one that a person has to decide on."""
         waiting = {pending.index for pending in suspended.waiting}
+        previews = {preview.index: preview for preview in suspended.state.previews}
         told: list[dict[str, JSON]] = []
         for pending in suspended.pending:
-            seen = self._let(tool_arguments=copy_object(pending.call.arguments))
-            arguments = {"arguments": seen["tool_arguments"]} if "tool_arguments" in seen else {}
-            name = pending.call.name
-            waits = pending.index in waiting
-            told.append({"index": pending.index, "name": name, **arguments, "waits": waits})
+            call, shown = pending.call, previews.get(pending.index)
+            seen = self._let(
+                tool_name=call.name,
+                tool_arguments=copy_object(call.arguments),
+                previews=None if shown is None else (shown,),
+            )
+            told.append({"index": pending.index, "name": seen["tool_name"], "waits": pending.index in waiting})
+            if "tool_arguments" in seen:
+                told[-1]["arguments"] = seen["tool_arguments"]
+            if "previews" in seen:
+                [preview] = seen["previews"]
+                told[-1]["preview"] = {"lines": preview["lines"], "failed": preview["failed"]}
             if self._whole:  # else it would let guesses at the arguments be tried
-                told[-1]["digest"] = call_digest(suspended.state, pending.index, pending.call)
+                told[-1]["digest"] = call_digest(suspended.state, pending.index, call)
         return told
 
     def _last(self, name: str, fields: Mapping[str, JSON]) -> str | None:

@@ -1,8 +1,4 @@
-"""
-What live consumers of a run read, line by line: cases 54 to 60 of the reference, and how a run may end.
-
-The preview of a held turn (a part of case 59) does not exist yet.
-"""
+"""What live consumers of a run read, line by line: cases 54 to 60 of the reference, and how a run may end."""
 
 from __future__ import annotations
 
@@ -54,7 +50,12 @@ def look(context: ToolContext, what: str = "") -> ToolResult:
     return ToolResult.text(f"saw {what}", ToolArtifact.table("Label", ["a"], [[what]]))
 
 
-@tool(effect="write")
+def would_change(what: str) -> str:
+    """Say what it would do."""
+    return f"would change {what}"
+
+
+@tool(effect="write", preview=would_change)
 def change_it(what: str = "") -> str:
     """Write, with a person's consent."""
     return f"changed {what}"
@@ -168,7 +169,13 @@ def test_c59_a_run_that_waits() -> None:
     assert digests[0] != digests[1]
     assert last["pending"] == [
         {"index": 0, "name": "look", "arguments": {"what": "a"}, "waits": False},
-        {"index": 1, "name": "change_it", "arguments": {"what": "b"}, "waits": True},
+        {
+            "index": 1,
+            "name": "change_it",
+            "arguments": {"what": "b"},
+            "waits": True,
+            "preview": {"lines": ["would change b"], "failed": False},
+        },
     ]
 
 
@@ -344,6 +351,7 @@ def test_at_level_redacted_a_stranger_sees_masked_content() -> None:
     assert found[4]["step"]["tool_artifacts"][0]["data"]["rows"] == [[f"{MARKER} [redacted]"]]
     held = fed(calling(("change_it", {"what": said})), feed=filtered(PrivacyLevel.REDACTED))[-1]
     assert held["pending"][0]["arguments"] == {"what": f"{MARKER} [redacted]"}
+    assert held["pending"][0]["preview"]["lines"] == [f"would change {MARKER} [redacted]"]
 
 
 def test_at_level_full_a_stranger_sees_what_the_host_sees() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from typing import TypeVar
 
 from nr_llm._threads import DaemonThreads
@@ -24,13 +25,12 @@ async def aside(threads: DaemonThreads, call: Callable[[], T]) -> T:
     done: asyncio.Future[T] = loop.create_future()
 
     def work() -> None:
+        end: Callable[[], None]
         try:
-            value = call()
+            end = partial(done.set_result, call())
         except BaseException as error:  # noqa: BLE001  # its waiter must hear of it, or would wait for ever
             failure = error if isinstance(error, Exception) else RuntimeError(type(error).__name__)
-            end: Callable[[], None] = lambda: done.set_exception(failure)  # noqa: E731
-        else:
-            end = lambda: done.set_result(value)  # noqa: E731
+            end = partial(done.set_exception, failure)
         with suppress(RuntimeError):  # the loop may be gone
             loop.call_soon_threadsafe(end)
 

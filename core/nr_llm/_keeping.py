@@ -202,8 +202,9 @@ class Keeper:
 
     def _take_up(self, state: RunState) -> None:
         stored = self.store.run(self.head.run_id) if self.taking is None else self.taking.run
-        if stored is not None:  # what it was begun with counts to its end
-            self.filter = self.filter.at(stored.head.privacy)
+        if stored is None:
+            raise RunClaimedError(self.head.run_id, None)
+        self.filter = self.filter.at(stored.head.privacy)  # what it was begun with counts to its end
         claim = RunChange(
             run_id=self.head.run_id,
             at=self.clock(),

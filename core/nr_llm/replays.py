@@ -179,7 +179,7 @@ class _Again:
             case Preview():
                 return tuple(CallPreview(**one) for one in self._previews())
             case _:
-                return None  # a pause
+                raise AssertionError("a replay waits for nothing")  # pragma: no cover
 
     def _previews(self) -> Sequence[Mapping[str, Any]]:
         """Return the previews of the next held turn that has any."""

@@ -10,7 +10,7 @@ from nr_llm.artifacts import ArtifactType, ToolArtifact
 from nr_llm.diffs import ADDED, NOTE, PLACE, REMOVED, diff_lines
 from nr_llm.events import Event, ReasoningDelta, StepRecorded, TextDelta, ToolCallDelta, ToolProgress
 from nr_llm.responses import Usage
-from nr_llm.runs import Outcome, RunResult, ToolInvocation
+from nr_llm.runs import Outcome, RunResult, Suspended, ToolInvocation
 from nr_llm.state import RunState
 from nr_llm.steps import RunStep, StepKind
 
@@ -118,7 +118,7 @@ class Narrator:
         """Write the answer, unless it was seen while it was written."""
         self._console.settle()
         if not isinstance(outcome, RunResult):
-            self._waits(outcome.pending)
+            self._waits(outcome)
             return
         if outcome.content and self._shown != outcome.content:
             self._console.data(outcome.content)
@@ -127,9 +127,12 @@ class Narrator:
         if outcome.rounds > 1 or outcome.price is not None:
             self._console.say(total(outcome), dim=True)
 
-    def _waits(self, pending: Any) -> None:
-        for waiting in pending:
+    def _waits(self, suspended: Suspended) -> None:
+        previews = {preview.index: preview for preview in suspended.state.previews}
+        for waiting in suspended.pending:
             self._console.say(f"  waits: {one_line(waiting.call.name)} {render.arguments(waiting.call.arguments)}")
+            shown = previews.get(waiting.index)
+            self._console.say_all(map(one_line, shown.lines if shown else ()), indent="    ")
 
     def _beside(self, invocations: tuple[ToolInvocation, ...]) -> None:
         """

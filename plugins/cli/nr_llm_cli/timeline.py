@@ -166,6 +166,8 @@ def _content(payload: Mapping[str, Any], *, messages: bool) -> Iterator[str]:
     yield from _said("returns", payload.get("tool_result"))
     for artifact in payload.get("tool_artifacts", ()):
         yield one_line(f"for people: {artifact['type']} {artifact['label']}")
+    for preview in payload.get("previews", ()):
+        yield from _said(f"{preview['tool']} would", "\n".join(preview["lines"]))
     if "withheld" in payload:
         yield one_line(f"withheld: {payload['withheld']}")
 

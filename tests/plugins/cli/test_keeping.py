@@ -81,6 +81,22 @@ def test_a_run_that_waits_tells_its_name(shop: Shop) -> None:
     assert "Choose other tools with -T" in unkept.stderr
 
 
+def test_a_held_call_says_what_it_would_do(shop: Shop) -> None:
+    """To whoever started the run, and to whoever looks into its record; its controls are visible."""
+    more = '''
+@tool(effect="write", preview=lambda path: [f"{path} would go", "\\x1b"])
+def drop(path: str) -> str:
+    """Drop a file."""
+    return "gone"
+'''
+    replies = 'calling(("drop", {"path": "x"}))'
+    result = shop.ask("hi", "-T", "drop", "--privacy", "full", replies=replies, more=more)
+    shown = shop("runs", "show", shop.runs()[0].run_id).stdout
+
+    assert '  waits: drop {"path":"x"}\n    x would go\n    \\u001b\n' in result.stderr
+    assert "       drop would: x would go\n         \\u001b\n" in shown
+
+
 def test_an_interrupted_run_is_cancelled(shop: Shop) -> None:
     """Ctrl-C leaves a record that says so, with every call answered."""
     more = "def stop(request):\n    raise KeyboardInterrupt\n"

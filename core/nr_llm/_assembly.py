@@ -16,7 +16,15 @@ from nr_llm._begun import setting_of
 from nr_llm._checks import Verdicts, check_settings, resumable, said, secrets_of
 from nr_llm._choice import Source, ToolChoice, choose, listed
 from nr_llm._configured import bounded_again, configured, configured_again, granted, instructed
-from nr_llm._deciding import check_decider, decision_step, permit_writes, waiting_run
+from nr_llm._deciding import (
+    Held,
+    check_decider,
+    decision_step,
+    input_step,
+    permit_calls,
+    permit_writes,
+    waiting_run,
+)
 from nr_llm._desk import Desk
 from nr_llm._json import JSON
 from nr_llm._keeping import Keeper, OnFailure, Taking
@@ -37,14 +45,15 @@ from nr_llm.configurations import Configuration
 from nr_llm.conversation import Prompt, as_messages
 from nr_llm.effects import Completer, Flow
 from nr_llm.errors import ConfigurationError, InvalidValueError, UnknownNameError
+from nr_llm.inputs import Submissions, filled, submitted
 from nr_llm.limits import Limits
 from nr_llm.messages import ToolCall
 from nr_llm.options import Options
 from nr_llm.outputs import output_of
 from nr_llm.plugins import RegisteredTool
-from nr_llm.privacy import PrivacyLevel, StepFilter, strictest
+from nr_llm.privacy import PrivacyLevel, StepFilter, strictest, strictest_named
 from nr_llm.providers import Model, Provider
-from nr_llm.records import RunHead
+from nr_llm.records import RunHead, RunStatus
 from nr_llm.redaction import Redactor
 from nr_llm.requests import CompletionRequest
 from nr_llm.responses import CompletionResponse
@@ -140,6 +149,9 @@ class Assembly:
         toolbox = self.toolbox(tools, actor, known.max_tools, configuration=configuration)
         answering = _answering(settings.get("output"), known, toolbox)
         limits = model.limits(settings.get("limits") or self.limits)
+        level = strictest_named(
+            self.privacy, settings.get("privacy"), None if configuration is None else configuration.privacy
+        )
         state = RunState(
             run_id=settings.get("run_id") or uuid.uuid4().hex,
             model=f"{provider.name}:{known.name}",
@@ -151,20 +163,16 @@ class Assembly:
             price=priced(known, provider, limits),
             output=None if answering is None else answering.output.schema,
             configuration=None if configuration is None else configuration.name,
+            privacy=level,
         )
         begins = not settings.get("dry_run")
         desk = self._desk(state, toolbox, provider=provider, actor=actor, begins=begins, **_extras(settings))
         plan = self._plan(state, known, toolbox, answering, streamed=streamed)
-        level = settings.get("privacy")
         self._watch(
             desk,
             state,
             setting=partial(setting_of, state, plan, context=known.context, max_output=known.max_output),
-            privacy=strictest(
-                self.privacy,
-                None if level is None else PrivacyLevel.of(level),
-                None if configuration is None else configuration.privacy,
-            ),
+            privacy=strictest(level),
             continues=settings.get("continues"),
         )
         flow = dry_run if settings.get("dry_run") else tool_loop
@@ -174,11 +182,31 @@ class Assembly:
         """Return a suspended run with what a person said, its tools checked anew."""
         check_settings(settings, ResumeSettings)
         state = resumable(suspended)
-        state = decide(state, said(state, verdicts))
+        state = filled(decide(state, said(state, verdicts)), settings.get("inputs") or {})
         return self._resumed(state, settings, actor=settings.get("actor") or self.actor)
 
     def decided(self, run_id: str, decisions: Decisions, *, by: Actor, **settings: Unpack[ResumeSettings]) -> Setting:
         """Return a stored run that waits with what somebody decided; it acts on behalf of its owner."""
+        waiting, decisions = self._held(run_id, RunStatus.WAITING_FOR_APPROVAL, by, settings), tuple(decisions)
+        check_decider(waiting, decisions, by=by, configuration=configured_again(waiting.state, self.host))
+        state = decided(waiting.state, decisions)
+        taking = Taking(waiting.run, decision_step(waiting.state, decisions, by=by))
+        setting = self._resumed(state, settings, actor=waiting.run.head.actor, taking=taking)
+        permit_writes(waiting, decisions, by=by, tools=setting.desk.toolbox.registered)
+        return setting
+
+    def submitted(
+        self, run_id: str, submissions: Submissions, *, by: Actor, **settings: Unpack[ResumeSettings]
+    ) -> Setting:
+        """Return a stored run that waits with what somebody filled in; it acts on behalf of its owner."""
+        waiting, submissions = self._held(run_id, RunStatus.WAITING_FOR_INPUT, by, settings), tuple(submissions)
+        state = submitted(waiting.state, submissions)
+        taking = Taking(waiting.run, input_step(waiting.state, submissions, by=by))
+        setting = self._resumed(state, settings, actor=waiting.run.head.actor, taking=taking)
+        permit_calls(waiting, by=by, tools=setting.desk.toolbox.registered)
+        return setting
+
+    def _held(self, run_id: str, status: RunStatus, by: Actor, settings: ResumeSettings) -> Held:
         check_settings(settings, ResumeSettings)
         if "actor" in settings:
             raise InvalidValueError("a decided run acts on behalf of its owner; who decides is `by`", path="actor")
@@ -186,13 +214,7 @@ class Assembly:
             raise ConfigurationError(
                 f"Run {run_id} cannot be decided on without a store.", remedy="Pass the store to the Runtime."
             )
-        decisions = tuple(decisions)
-        waiting = waiting_run(self.store, run_id, by=by)
-        check_decider(waiting, decisions, by=by, configuration=configured_again(waiting.state, self.host))
-        state = decided(waiting.state, decisions)
-        permit_writes(waiting, decisions, by=by, tools=self.tools())
-        taking = Taking(waiting.run, decision_step(waiting.state, decisions, by=by))
-        return self._resumed(state, settings, actor=waiting.run.head.actor, taking=taking)
+        return waiting_run(self.store, run_id, by=by, status=status)
 
     def _resumed(
         self, state: RunState, settings: ResumeSettings, *, actor: Actor | None, taking: Taking | None = None
@@ -215,7 +237,8 @@ class Assembly:
         answering = _answering(settings.get("output") or state.output, known, toolbox)
         plan = self._plan(state, known, toolbox, answering, streamed=False)
         bound = None if configuration is None else configuration.privacy
-        self._watch(desk, state, privacy=strictest(self.privacy, bound), taking=taking)
+        begun = None if taking is None else taking.run.head.privacy
+        self._watch(desk, state, privacy=strictest(self.privacy, bound, state.privacy, begun), taking=taking)
         return Setting(tool_loop(state, plan, desk.invocations), desk)
 
     def single_completion(

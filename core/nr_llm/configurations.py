@@ -14,7 +14,7 @@ from nr_llm.config import Table
 from nr_llm.errors import ConfigurationError
 from nr_llm.limits import Limits
 from nr_llm.options import Options
-from nr_llm.privacy import PrivacyLevel, strictest
+from nr_llm.privacy import PrivacyLevel, strictest, strictest_named
 from nr_llm.settings import Subject, resolve_settings
 
 SYSTEM_BYTES: Final = 262_144
@@ -170,7 +170,7 @@ def configuration_of(
             if said.tools is not None and not table.trusted
         ),
         limits=read.limits(),
-        privacy=_strictest(said.privacy for said in alone),
+        privacy=strictest_named(*(said.privacy for said in alone)),
         four_eyes=any(said.four_eyes for said in alone),
         zone=row.zone,
         fallbacks=row.fallbacks,
@@ -191,15 +191,10 @@ def _loaded(subject: Subject, table: Table) -> _Row:
     return said
 
 
-def _strictest(levels: Iterable[PrivacyLevel | None]) -> PrivacyLevel | None:
-    given = [level for level in levels if level is not None]
-    return strictest(*given) if given else None
-
-
 def _refuse_wider(row: Row, table: Table, said: _Row, *, own: Iterable[_Row], provider: Callable[[str], str]) -> None:
     """Refuse a cloned project that goes beyond the user's own row of the name, or beyond what is usual without one."""
     own = list(own)
-    kept = _strictest(mine.privacy for mine in own) or PrivacyLevel.METADATA
+    kept = strictest_named(*(mine.privacy for mine in own)) or PrivacyLevel.METADATA
     zone = next((mine.zone for mine in own if mine.zone is not None), TrustZone.EXTERNAL_GLOBAL)
     models = [model for mine in own for model in (mine.model, *mine.fallbacks) if model]
     homes = {provider(model) for model in models}

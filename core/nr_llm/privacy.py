@@ -71,6 +71,12 @@ def strictest(*levels: PrivacyLevel | None) -> PrivacyLevel:
     return min((level for level in levels if level is not None), key=order.index, default=PrivacyLevel.METADATA)
 
 
+def strictest_named(*levels: PrivacyLevel | str | None) -> PrivacyLevel | None:
+    """Return the strictest of those that are named, or None if none is."""
+    given = [PrivacyLevel.of(level) for level in levels if level is not None]
+    return strictest(*given) if given else None
+
+
 @attrs.frozen(kw_only=True)
 class StepRecord:
     """

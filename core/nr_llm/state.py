@@ -20,6 +20,7 @@ from nr_llm.messages import ChatMessage, ToolCall
 from nr_llm.options import Options, member
 from nr_llm.previews import CallPreview
 from nr_llm.prices import Price
+from nr_llm.privacy import PrivacyLevel
 from nr_llm.responses import Usage
 
 
@@ -76,6 +77,8 @@ class PendingCall:
         started: Whether it may have begun; set before a write, so that a crash cannot hide it.
         verdict: What a person said.
         edited: Whether a person has changed its arguments.
+        form: JSON Schema of what a person has to fill in, once they were asked; else None.
+        filled: Whether they have.
     """
 
     __hash__ = None  # type: ignore[assignment]  # holds a call
@@ -86,6 +89,8 @@ class PendingCall:
     started: bool = False
     verdict: Verdict = attrs.field(default=Verdict.UNASKED, converter=_verdict)
     edited: bool = False
+    form: Mapping[str, JSON] | None = None
+    filled: bool = False
 
 
 @attrs.frozen(kw_only=True, repr=False)
@@ -121,6 +126,7 @@ class RunState:
         answer: The final text, once there is one.
         reason: Why the run ended, or None while it goes on.
         configuration: Name of the configuration the run began with, or None.
+        privacy: How much of the run may be kept at most, or None where nobody named a level.
         suspensions: How often the run has been held for a person.
         asked: Indices of the pending calls that a person is asked about.
     """
@@ -155,8 +161,14 @@ class RunState:
     answer: str | None = None
     reason: TerminationReason | None = attrs.field(default=None, converter=_reason)
     configuration: str | None = None
+    privacy: PrivacyLevel | None = None
     suspensions: int = 0
     asked: tuple[int, ...] = ()
+
+    @property
+    def awaits_input(self) -> bool:
+        """Whether a person is asked to fill in forms, as against to approve calls."""
+        return any(p.form is not None and not p.filled for p in self.pending if p.index in self.asked)
 
     @property
     def ended(self) -> bool:

@@ -337,6 +337,16 @@ class DecisionCases:
         assert RAN == []
         assert result.invocations[1].content == "peeked "
 
+    def test_a42_a_tool_that_is_passed_with_the_decision(self, face: Face, store: RunStore) -> None:
+        """It is checked as one of the Runtime's is, though the Runtime does not know it."""
+        admin = attrs.evolve(ANN, admin=True)
+        harness = Harness(store=store)
+        face.run(harness, replies=[calling(("erase", {}))], tools=[erase], actor=admin, run_id="r")
+        with pytest.raises(NotPermittedError, match=r"'erase'.*administrators only"):
+            self.decide(face, harness, self.waiting(store).decision(0, approve=True), tools=[erase])
+
+        assert (RAN, ran(store, "r").status) == ([], RunStatus.WAITING_FOR_APPROVAL)
+
     def test_a44_a_service_account(self, face: Face, store: RunStore) -> None:
         """May approve reads, with its scope, and no write."""
         bot = Actor.service("bot", scopes=["runs:approve"])

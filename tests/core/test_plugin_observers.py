@@ -7,7 +7,19 @@ from typing import Any
 
 import attrs
 import pytest
-from nr_llm import ConfigurationError, NrLlmError, Runtime, TerminationReason, hookimpl, read_config
+from nr_llm import (
+    HOST,
+    ConfigurationError,
+    MemoryStore,
+    NrLlmError,
+    RunHistory,
+    RunState,
+    Runtime,
+    TerminationReason,
+    hookimpl,
+    read_config,
+    tool,
+)
 from nr_llm._host import PluginHost
 from nr_llm.config import Config
 from nr_llm.testing import ScriptedProvider, calling
@@ -50,12 +62,20 @@ class Watching:
         return Observer()
 
 
-def runtime(plugins: dict[str, Any], *, observe: tuple[str, ...] = ("watch",), **settings: Any) -> Runtime:
+@tool(effect="write")
+def put(what: str = "") -> str:
+    """Write, with a person's consent."""
+    return f"put {what}"
+
+
+def runtime(
+    plugins: dict[str, Any], *, observe: tuple[str, ...] = ("watch",), own_tools: Any = (look,), **settings: Any
+) -> Runtime:
     """Return a Runtime whose configuration has plugins watch."""
     provider = ScriptedProvider()
     provider.script(calling(("look", {"what": MARKER})), MARKER)
     host = PluginHost(plugins, config=Config(observe=observe))
-    return Runtime(host, tools=[look], providers=[provider], model="scripted:", **settings)
+    return Runtime(host, tools=own_tools, providers=[provider], model="scripted:", **settings)
 
 
 @pytest.mark.parametrize("colour", COLOURS)
@@ -74,6 +94,36 @@ class TestWatching:
         assert (MARKER in repr(steps)) is (level != "metadata")
         assert bool(pieces) is (level == "full")
         assert (end.reason, end.totals.rounds, MARKER in repr(end)) == (TerminationReason.COMPLETED, 2, False)
+
+    def test_a_run_that_goes_on_is_seen_as_it_began(self, colour: Any) -> None:
+        """What was to be kept of it when it began counts to its end, also where the host keeps its state as JSON."""
+        plugin = Watching()
+        with runtime({"watch": plugin}, privacy="full", own_tools=[put]) as made:
+            provider: Any = made.provider("scripted")
+            provider.script(calling(("put", {"what": MARKER})), MARKER)
+            held = colour.run(made, MARKER, tools=["put"], privacy="metadata")
+            colour.resume(made, RunState.from_json(held.state.to_json()), True)
+
+        assert [step.kind for step in plugin.seen if hasattr(step, "kind")][-1] == "llm"
+        assert MARKER not in repr(plugin.seen)
+
+    def test_a_decided_run_is_seen_as_it_is_kept(self, colour: Any) -> None:
+        """A record of another level than this Runtime's is not seen beyond it."""
+        plugin, store = Watching(), MemoryStore()
+        for level in (None, "full"):
+            with runtime({"watch": plugin}, privacy=level, own_tools=[put], store=store) as made:
+                provider: Any = made.provider("scripted")
+                if level is None:
+                    provider.script(calling(("put", {"what": MARKER})))
+                    colour.run(made, MARKER, tools=["put"], run_id="r")
+                else:
+                    provider.script(MARKER)
+                    waiting = RunHistory(store, HOST).waiting("r")
+                    assert waiting is not None
+                    made.decide("r", [waiting.decision(0, approve=True)], by=HOST)
+
+        assert [step.kind for step in plugin.seen if hasattr(step, "kind")][-1] == "llm"
+        assert MARKER not in repr(plugin.seen)
 
     def test_who_is_not_named_does_not_watch(self, colour: Any) -> None:
         """A plugin sees nothing of a run merely because it is installed."""

@@ -12,6 +12,7 @@ from nr_llm.codecs.calls import declaring
 from nr_llm.codecs.faults import error_for
 from nr_llm.codecs.json import encode_bytes
 from nr_llm.codecs.reading import filled, malformed, object_of, objects_of, payload_of, text_of
+from nr_llm.codecs.server_tools import beside
 from nr_llm.errors import InvalidValueError, ProviderError
 from nr_llm.memo import Memo, Segment, encode_messages
 from nr_llm.messages import ChatMessage
@@ -67,9 +68,10 @@ class MessagesCodec:
         if system is not None and "system" not in head:
             head["system"] = system
         body = [encode_bytes(head)[:-1]]
-        if request.tools and "tools" not in head:
+        if (request.tools or own.server_tools) and "tools" not in head:
             make = partial(encode.encode_tools, request.tools)
-            body += [b',"tools":', encode.marked(make() if memo is None else memo.once(request.tools, make), mark)]
+            tools = make() if memo is None else memo.once(request.tools, make)
+            body += [b',"tools":', encode.marked(beside(own.server_tools, tools), mark)]
         body += [b',"messages":[', messages, b"]}"]
         headers = (("content-type", "application/json"), *self._headers(own))
         return HttpRequest("POST", self.url, headers=headers, body=b"".join(body), stream=request.stream)

@@ -37,6 +37,9 @@ FINISH = {
 }
 """The service's words; any other is `OTHER`, kept as it came."""
 
+FOUND = ("groundingMetadata", "urlContextMetadata")
+"""Fields of an answer that say where the service's own tools looked."""
+
 
 @attrs.define(kw_only=True, eq=False)
 class Parts:
@@ -48,6 +51,7 @@ class Parts:
         finish: The service's word for why it stopped.
         message: What it says about that.
         blocked: Why the prompt was blocked, or empty.
+        found: What the service's own tools found, by its names.
         usage: Token counts.
         model: The model that answered.
         id: The service's id of the answer.
@@ -58,6 +62,7 @@ class Parts:
     finish: str = ""
     message: str = ""
     blocked: str = ""
+    found: dict[str, Any] = attrs.field(factory=dict)
     usage: Mapping[str, Any] = attrs.field(factory=dict)
     model: str = ""
     id: str | None = None
@@ -71,6 +76,7 @@ class Parts:
             new = [part for part in objects_of(object_of(candidate.get("content")).get("parts")) if not _is_void(part)]
             self.finish = text_of(candidate.get("finishReason")) or self.finish
             self.message = text_of(candidate.get("finishMessage")) or self.message
+            self.found |= {name: value for name in FOUND if (value := object_of(candidate.get(name)))}
         feedback = object_of(payload.get("promptFeedback"))
         self.blocked = text_of(feedback.get("blockReason")) or self.blocked
         self.message = text_of(feedback.get("blockReasonMessage")) or self.message
@@ -154,9 +160,10 @@ def _kept(parts: Parts, request: CompletionRequest, provider: str) -> JSON:
     """Return the parts for the next turn, or None when the message says all of them by itself."""
     joined = list(_joined(parts.parts))
     order = ["functionCall" in part for part in joined]
-    if all(_is_plain(part) for part in joined) and order == sorted(order):
+    if all(_is_plain(part) for part in joined) and order == sorted(order) and not parts.found:
         return None
-    return kept({"model": writer_of(request.model, parts.model), "parts": joined}, path="parts", provider=provider)
+    state = {"model": writer_of(request.model, parts.model), "parts": joined, **parts.found}
+    return kept(state, path="parts", provider=provider)
 
 
 def _is_plain(part: Mapping[str, Any]) -> bool:

@@ -12,6 +12,7 @@ from nr_llm.codecs.calls import declaring
 from nr_llm.codecs.faults import error_for
 from nr_llm.codecs.json import JSON, encode_bytes
 from nr_llm.codecs.reading import count_of, filled, malformed, object_of, objects_of, payload_of, text_of
+from nr_llm.codecs.server_tools import beside
 from nr_llm.errors import InvalidValueError, ProviderError
 from nr_llm.memo import Memo, Segment, encode_messages
 from nr_llm.messages import ChatMessage
@@ -69,9 +70,10 @@ class GeminiCodec:
         if not messages and "systemInstruction" not in head:
             raise InvalidValueError("there is no message to send", path="messages")
         body: list[bytes] = [encode_bytes(head)[:-1]]
-        if request.tools and "tools" not in head:
+        if (request.tools or own.server_tools) and "tools" not in head:
             make = partial(encode.encode_tools, request.tools, openapi=encode.wants_openapi(request, own))
-            body += [b"," if head else b"", b'"tools":', make() if memo is None else memo.once(request.tools, make)]
+            tools = make() if memo is None else memo.once(request.tools, make)
+            body += [b"," if head else b"", b'"tools":', beside(own.server_tools, tools)]
         body += [b'"contents":[' if body == [b"{"] else b',"contents":[', messages or contents.OPENING, b"]}"]
         headers = (("content-type", "application/json"), *self.headers)
         url = self._url(request.model, stream=request.stream)

@@ -46,8 +46,8 @@ def head_of(request: CompletionRequest, own: GeminiOptions, provider: str) -> di
     texts = [message.content for message in request.messages if message.role is Role.SYSTEM and message.content]
     if texts:
         head["systemInstruction"] = {"parts": [{"text": text} for text in texts]}
-    if request.tools and (choice := _choice(request, provider)):
-        head["toolConfig"] = {"functionCallingConfig": choice}
+    if request.tools and (config := _tool_config(request, own, provider)):
+        head["toolConfig"] = config
     if own.safety_settings:
         head["safetySettings"] = [dict(setting) for setting in own.safety_settings]
     if own.cached_content is not None:
@@ -66,7 +66,8 @@ def encode_tools(tools: Sequence[ToolSpec], *, openapi: bool) -> bytes:
         tools: The tools.
         openapi: Whether their schemas are sent in the older form.
     """
-    return encode_bytes([{"functionDeclarations": [_tool(tool, openapi=openapi) for tool in tools]}])
+    declared: list[JSON] = [_tool(tool, openapi=openapi) for tool in tools]
+    return encode_bytes([{"functionDeclarations": declared}] if declared else [])
 
 
 def wants_openapi(request: CompletionRequest, own: GeminiOptions) -> bool:
@@ -99,6 +100,14 @@ def _translated(schema: Mapping[str, Any], what: str) -> dict[str, JSON]:
 @lru_cache(maxsize=256)
 def _say_dropped(what: str, dropped: tuple[str, ...]) -> None:
     _log.warning("%s: the service's older form cannot say %s; the answer is checked here all the same.", what, dropped)
+
+
+def _tool_config(request: CompletionRequest, own: GeminiOptions, provider: str) -> dict[str, JSON]:
+    choice = _choice(request, provider)
+    config: dict[str, JSON] = {} if choice is None else {"functionCallingConfig": choice}
+    if own.server_tools:  # beside ours the service wants to see again what it ran itself
+        config["includeServerSideToolInvocations"] = True
+    return config
 
 
 def _choice(request: CompletionRequest, provider: str) -> dict[str, JSON] | None:

@@ -7,8 +7,30 @@ from typing import Any, ClassVar
 
 import attrs
 from nr_llm.codecs.json import JSON, copy_json
+from nr_llm.codecs.server_tools import PATH, ServerTool, server_tools
 from nr_llm.errors import InvalidValueError
 from nr_llm.options import ProviderOptions, whole
+
+SERVER_TOOLS: Mapping[str, Mapping[str, JSON]] = {
+    "google_search": {"googleSearch": {}},
+    "google_maps": {"googleMaps": {}},
+    "url_context": {"urlContext": {}},
+    "code_execution": {"codeExecution": {}},
+}
+"""Tools that the service runs: https://ai.google.dev/gemini-api/docs/tools"""
+
+CLIENT_TOOLS = ("functionDeclarations", "function_declarations", "computerUse", "computer_use")
+"""Tools that the service's client has to run."""
+
+
+def _server_tools(value: ServerTool | Iterable[ServerTool]) -> tuple[Mapping[str, JSON], ...]:
+    tools = server_tools(value, known=SERVER_TOOLS)
+    for i, tool in enumerate(tools):
+        for kind in tool:
+            if kind in CLIENT_TOOLS:
+                text = f"{kind!r} is not run by the service; offer a tool that runs it here"
+                raise InvalidValueError(text, path=f"{PATH}[{i}]")
+    return tools
 
 
 def _objects(value: Iterable[Mapping[str, Any]]) -> tuple[Mapping[str, JSON], ...]:
@@ -35,6 +57,10 @@ class GeminiOptions(ProviderOptions):
         top_k: Tokens to choose among.
         safety_settings: The service's safety settings, each with ``category`` and ``threshold``.
         cached_content: Name of content that was cached before.
+        server_tools: Tools that the service runs by itself: ``google_search``, ``google_maps``, ``url_context``,
+            ``code_execution``, or declarations as the service writes them, such as
+            ``{"fileSearch": {"fileSearchStoreNames": ["fileSearchStores/a"]}}``.  Models before Gemini 3 take them
+            only where no other tools are offered.
         openapi_schemas: Whether schemas are sent in the older form of the service, which knows fewer keywords; for
             models and gateways that take no other.  A model before Gemini 2 gets it without asking.
         raw: Fields of the request body by the service's own names.
@@ -48,4 +74,5 @@ class GeminiOptions(ProviderOptions):
     top_k: int | None = attrs.field(default=None, validator=whole(1))
     safety_settings: tuple[Mapping[str, JSON], ...] = attrs.field(default=(), converter=_objects)
     cached_content: str | None = None
+    server_tools: tuple[Mapping[str, JSON], ...] = attrs.field(default=(), converter=_server_tools)
     openapi_schemas: bool = False

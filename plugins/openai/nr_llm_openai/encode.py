@@ -33,7 +33,7 @@ def head_of(request: CompletionRequest, dialect: Dialect, provider: str) -> dict
     Return the body without messages and tools.
 
     Raises:
-        InvalidRequestError: `tool_choice` names a tool that is not offered.
+        InvalidRequestError: `tool_choice` names a tool that is not offered, or an option belongs to another form.
     """
     options = request.options
     head: dict[str, JSON] = {"model": request.model}
@@ -44,6 +44,11 @@ def head_of(request: CompletionRequest, dialect: Dialect, provider: str) -> dict
     if request.tools:
         head |= _tool_settings(request, dialect, provider)
     own = options.of(OpenAIOptions)
+    if own.server_tools:
+        raise InvalidRequestError(
+            "the Chat Completions form has no server_tools; set api to 'responses' where the service has that form",
+            provider=provider,
+        )
     head |= own.common()
     if own.verbosity is not None:
         head["verbosity"] = own.verbosity

@@ -20,6 +20,9 @@ ID_LENGTH = 64
 """Most characters of a call's id."""
 
 
+REFERRING = ("annotations", "logprobs")
+"""Fields of a text that are about it: sources it names, and how likely it was."""
+
 UNSAID = ("audio/", "video/")
 """Beginnings of the media types that the form has no part for."""
 
@@ -111,9 +114,22 @@ def _kept(message: ChatMessage, provider: str) -> Iterator[Item]:
             if item.get("encrypted_content") and follows is not None:
                 yield {name: value for name, value in item.items() if name not in ("id", "status")}
         elif kind in ("message", "function_call"):
-            yield {name: value for name, value in item.items() if name not in ("id", "status")}
+            back = {name: value for name, value in item.items() if name not in ("id", "status")}
+            yield _spoken(back) if kind == "message" else back
         else:
             yield item
+
+
+def _spoken(message: Item) -> Item:
+    """Return a message as the service takes one that it does not keep: its words alone, a refusal among them."""
+    parts = [_words(part) for part in objects_of(message.get("content"))]
+    return message | {"content": list[JSON](parts)}
+
+
+def _words(part: Item) -> Item:
+    if part.get("type") == "refusal":
+        return {"type": "output_text", "text": part.get("refusal")}
+    return {name: value for name, value in part.items() if name not in REFERRING}
 
 
 def said_in(item: Mapping[str, Any]) -> str:

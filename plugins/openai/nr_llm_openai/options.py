@@ -2,15 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
 
 import attrs
 from nr_llm.codecs.json import JSON, copy_object
+from nr_llm.codecs.server_tools import PATH, ServerTool, check_kind, server_tools
 from nr_llm.options import ProviderOptions
 
 COMMON = ("service_tier", "prompt_cache_key", "safety_identifier", "metadata")
 """Settings that both forms have under our names."""
+
+SERVER_TOOLS: Mapping[str, Mapping[str, JSON]] = {
+    "web_search": {"type": "web_search"},
+    "code_interpreter": {"type": "code_interpreter", "container": {"type": "auto"}},
+    "image_generation": {"type": "image_generation"},
+}
+"""Tools that the service runs and that need no settings: https://platform.openai.com/docs/guides/tools"""
+
+CLIENT_TOOLS = ("apply_patch", "computer", "custom", "function", "local_shell", "namespace", "shell", "tool_search")
+"""Tools that the service describes and its client has to run."""
+
+
+def _server_tools(value: ServerTool | Iterable[ServerTool]) -> tuple[Mapping[str, JSON], ...]:
+    tools = server_tools(value, known=SERVER_TOOLS)
+    for i, tool in enumerate(tools):
+        check_kind(tool, refused=CLIENT_TOOLS, path=f"{PATH}[{i}]")
+    return tools
 
 
 def _metadata(value: Mapping[str, Any] | None) -> Mapping[str, JSON] | None:
@@ -32,6 +50,9 @@ class OpenAIOptions(ProviderOptions):
         reasoning_summary: In the Responses form: ``auto``, ``concise`` or ``detailed`` summaries of the reasoning.
         chained: In the Responses form: the service keeps the conversation, and each request sends only what is new
             to it.  Implies `store`.
+        server_tools: In the Responses form: tools that the service runs by itself, ``web_search``,
+            ``code_interpreter``, ``image_generation``, or declarations as the service writes them, such as
+            ``{"type": "file_search", "vector_store_ids": ["vs_1"]}``.
         raw: Fields of the request body by the service's own names.
     """
 
@@ -45,6 +66,7 @@ class OpenAIOptions(ProviderOptions):
     store: bool = False
     reasoning_summary: str | None = None
     chained: bool = False
+    server_tools: tuple[Mapping[str, JSON], ...] = attrs.field(default=(), converter=_server_tools)
 
     def common(self) -> dict[str, JSON]:
         """Return the settings that both forms have under the same names, as far as they are set."""

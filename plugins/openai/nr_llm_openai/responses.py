@@ -11,6 +11,7 @@ from nr_llm.codecs.calls import declaring
 from nr_llm.codecs.faults import error_for
 from nr_llm.codecs.json import encode_bytes
 from nr_llm.codecs.reading import filled, malformed, object_of, payload_of
+from nr_llm.codecs.server_tools import beside
 from nr_llm.errors import InvalidValueError, ProviderError
 from nr_llm.memo import Memo, Segment, encode_messages
 from nr_llm.messages import ChatMessage
@@ -65,9 +66,10 @@ class ResponsesCodec:
         if not said:
             raise InvalidValueError("there is no message to send", path="messages")
         body = [encode_bytes(head)[:-1]]
-        if request.tools and "tools" not in head:
+        if (request.tools or own.server_tools) and "tools" not in head:
             make = partial(response_head.encode_tools, request.tools, self.dialect)
-            body += [b',"tools":', make() if memo is None else memo.once(request.tools, make)]
+            tools = make() if memo is None else memo.once(request.tools, make)
+            body += [b',"tools":', beside(own.server_tools, tools)]
         body += [b',"input":[', said, b"]}"]
         headers = (("content-type", "application/json"), *self.headers)
         return HttpRequest("POST", self.url, headers=headers, body=b"".join(body), stream=request.stream)

@@ -14,11 +14,17 @@ from nr_llm.messages import Attachment, ChatMessage, ToolCall
 from nr_llm.specs import ToolSpec
 from nr_llm_openai import OpenAIOptions
 
-from tests.plugins.openai.outputs import CODEC, called, read, said, sent, thought
+from tests.corpus.oracle import checker
+from tests.plugins.openai.outputs import CODEC, called, read, refused, said, sent, thought
 from tests.plugins.openai.replies import ADD, asked
 
 HELLO = ChatMessage.user("Hello")
 SEALED = ["reasoning.encrypted_content"]
+CITED = {
+    "type": "output_text",
+    "text": "Hi",
+    "annotations": [{"type": "url_citation", "url": "https://host", "title": "T", "start_index": 0, "end_index": 2}],
+}
 
 
 def own(**settings: Any) -> OpenAIOptions:
@@ -119,6 +125,25 @@ class TestReplay:
 
         assert sent(unsealed, ChatMessage.tool_result("call_1", "1"))["input"][0]["type"] == "function_call"
         assert [item["type"] for item in sent(alone)["input"]] == ["message"]
+
+    @pytest.mark.parametrize(
+        ("items", "words"),
+        [
+            ((thought(), said("Hi")), "Hi"),
+            ((thought(), refused("I cannot.")), "I cannot."),
+            ((thought(), said("Hi", content=[CITED], phase="commentary")), "Hi"),
+        ],
+        ids=["text", "refusal", "citations"],
+    )
+    def test_messages_go_back_as_what_the_service_does_not_keep(
+        self, items: tuple[dict[str, Any], ...], words: str
+    ) -> None:
+        """Without what only its own copies may have; its request types find nothing to object to."""
+        body = sent(HELLO, read(*items).to_message(content=words), HELLO)
+
+        assert body["input"][2]["content"] == [{"type": "output_text", "text": words}]
+        assert body["input"][2].get("phase") == items[1].get("phase")
+        assert checker("openai_responses", "openai", "/v1/responses")(body) == []
 
     def test_items_of_the_service_s_own_survive(self) -> None:
         """As they came."""

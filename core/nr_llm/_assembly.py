@@ -16,15 +16,7 @@ from nr_llm._begun import setting_of
 from nr_llm._checks import Verdicts, check_settings, resumable, said, secrets_of
 from nr_llm._choice import Source, ToolChoice, choose, listed
 from nr_llm._configured import bounded_again, configured, configured_again, granted, instructed
-from nr_llm._deciding import (
-    Held,
-    check_decider,
-    decision_step,
-    input_step,
-    permit_calls,
-    permit_writes,
-    waiting_run,
-)
+from nr_llm._deciding import check_decider, decision_step, permit_writes, waiting_run
 from nr_llm._desk import Desk
 from nr_llm._json import JSON
 from nr_llm._keeping import Keeper, OnFailure, Taking
@@ -45,7 +37,6 @@ from nr_llm.configurations import Configuration
 from nr_llm.conversation import Prompt, as_messages
 from nr_llm.effects import Completer, Flow
 from nr_llm.errors import ConfigurationError, InvalidValueError, UnknownNameError
-from nr_llm.inputs import Submissions, filled, submitted
 from nr_llm.limits import Limits
 from nr_llm.messages import ToolCall
 from nr_llm.options import Options
@@ -53,7 +44,7 @@ from nr_llm.outputs import output_of
 from nr_llm.plugins import RegisteredTool
 from nr_llm.privacy import PrivacyLevel, StepFilter, strictest, strictest_named
 from nr_llm.providers import Model, Provider
-from nr_llm.records import RunHead, RunStatus
+from nr_llm.records import RunHead
 from nr_llm.redaction import Redactor
 from nr_llm.requests import CompletionRequest
 from nr_llm.responses import CompletionResponse
@@ -182,31 +173,11 @@ class Assembly:
         """Return a suspended run with what a person said, its tools checked anew."""
         check_settings(settings, ResumeSettings)
         state = resumable(suspended)
-        state = filled(decide(state, said(state, verdicts)), settings.get("inputs") or {})
+        state = decide(state, said(state, verdicts))
         return self._resumed(state, settings, actor=settings.get("actor") or self.actor)
 
     def decided(self, run_id: str, decisions: Decisions, *, by: Actor, **settings: Unpack[ResumeSettings]) -> Setting:
         """Return a stored run that waits with what somebody decided; it acts on behalf of its owner."""
-        waiting, decisions = self._held(run_id, RunStatus.WAITING_FOR_APPROVAL, by, settings), tuple(decisions)
-        check_decider(waiting, decisions, by=by, configuration=configured_again(waiting.state, self.host))
-        state = decided(waiting.state, decisions)
-        taking = Taking(waiting.run, decision_step(waiting.state, decisions, by=by))
-        setting = self._resumed(state, settings, actor=waiting.run.head.actor, taking=taking)
-        permit_writes(waiting, decisions, by=by, tools=setting.desk.toolbox.registered)
-        return setting
-
-    def submitted(
-        self, run_id: str, submissions: Submissions, *, by: Actor, **settings: Unpack[ResumeSettings]
-    ) -> Setting:
-        """Return a stored run that waits with what somebody filled in; it acts on behalf of its owner."""
-        waiting, submissions = self._held(run_id, RunStatus.WAITING_FOR_INPUT, by, settings), tuple(submissions)
-        state = submitted(waiting.state, submissions)
-        taking = Taking(waiting.run, input_step(waiting.state, submissions, by=by))
-        setting = self._resumed(state, settings, actor=waiting.run.head.actor, taking=taking)
-        permit_calls(waiting, by=by, tools=setting.desk.toolbox.registered)
-        return setting
-
-    def _held(self, run_id: str, status: RunStatus, by: Actor, settings: ResumeSettings) -> Held:
         check_settings(settings, ResumeSettings)
         if "actor" in settings:
             raise InvalidValueError("a decided run acts on behalf of its owner; who decides is `by`", path="actor")
@@ -214,7 +185,14 @@ class Assembly:
             raise ConfigurationError(
                 f"Run {run_id} cannot be decided on without a store.", remedy="Pass the store to the Runtime."
             )
-        return waiting_run(self.store, run_id, by=by, status=status)
+        decisions = tuple(decisions)
+        waiting = waiting_run(self.store, run_id, by=by)
+        check_decider(waiting, decisions, by=by, configuration=configured_again(waiting.state, self.host))
+        state = decided(waiting.state, decisions)
+        taking = Taking(waiting.run, decision_step(waiting.state, decisions, by=by))
+        setting = self._resumed(state, settings, actor=waiting.run.head.actor, taking=taking)
+        permit_writes(waiting, decisions, by=by, tools=setting.desk.toolbox.registered)
+        return setting
 
     def _resumed(
         self, state: RunState, settings: ResumeSettings, *, actor: Actor | None, taking: Taking | None = None

@@ -93,6 +93,7 @@ if TYPE_CHECKING:
     )
     from nr_llm.history import HOST, RunHistory
     from nr_llm.hookspecs import hookimpl
+    from nr_llm.inputs import InvalidInputError, Submission
     from nr_llm.limits import Limits
     from nr_llm.messages import Attachment, ChatMessage, Role, ToolCall
     from nr_llm.middleware import GuardrailError, Middleware, Retry
@@ -165,6 +166,7 @@ _HOMES = _lazy.homes(
         "events": "Delta Event Finished ReasoningDelta StepRecorded TextDelta ToolCallDelta ToolFinished ToolProgress",
         "history": "HOST RunHistory",
         "hookspecs": "hookimpl",
+        "inputs": "InvalidInputError Submission",
         "limits": "Limits",
         "messages": "Attachment ChatMessage Role ToolCall",
         "middleware": "GuardrailError Middleware Retry",
@@ -236,6 +238,7 @@ __all__ = [
     "Finished",
     "Flow",
     "GuardrailError",
+    "InvalidInputError",
     "InvalidOutputError",
     "InvalidRequestError",
     "InvalidSchemaError",
@@ -322,6 +325,7 @@ __all__ = [
     "StoredRun",
     "StoredStep",
     "StreamInterruptedError",
+    "Submission",
     "Suspended",
     "SuspensionError",
     "TerminationReason",

@@ -95,8 +95,8 @@ def _settled(store: RunStore, run: StoredRun, redactor: Redactor, now: float) ->
 
 
 def _last(store: RunStore, run: StoredRun) -> RunState | None:
-    live = store.live(run.run_id)
     try:
+        live = store.live(run.run_id)
         return None if live is None else settle(live.load(), TerminationReason.FAILED)
     except NrLlmError as error:  # of another version, or under a key nobody has
         _LOG.warning("The state of run %s cannot be read: %s", run.run_id, type(error).__name__)

@@ -16,7 +16,6 @@ from nr_llm._begun import setting_of
 from nr_llm._checks import Verdicts, check_settings, resumable, said, secrets_of
 from nr_llm._choice import Source, ToolChoice, choose, listed
 from nr_llm._configured import bounded_again, configured, configured_again, granted, instructed
-from nr_llm._deciding import check_decider, decision_step, permit_writes, waiting_run
 from nr_llm._desk import Desk
 from nr_llm._json import JSON
 from nr_llm._keeping import Keeper, OnFailure, Taking
@@ -31,14 +30,15 @@ from nr_llm._slots import Slots
 from nr_llm._threads import DaemonThreads
 from nr_llm.actors import Actor
 from nr_llm.aliases import facts_of
-from nr_llm.approvals import Decisions, decided
 from nr_llm.cancellation import Cancellation
 from nr_llm.configurations import Configuration
 from nr_llm.conversation import Prompt, as_messages
 from nr_llm.effects import Completer, Flow
-from nr_llm.errors import ConfigurationError, InvalidValueError, UnknownNameError
+from nr_llm.errors import ConfigurationError, UnknownNameError
+from nr_llm.inputs import filled
 from nr_llm.limits import Limits
 from nr_llm.messages import ToolCall
+from nr_llm.middleware import within
 from nr_llm.options import Options
 from nr_llm.outputs import output_of
 from nr_llm.plugins import RegisteredTool
@@ -158,7 +158,7 @@ class Assembly:
         )
         begins = not settings.get("dry_run")
         desk = self._desk(state, toolbox, provider=provider, actor=actor, begins=begins, **_extras(settings))
-        plan = self._plan(state, known, toolbox, answering, streamed=streamed)
+        plan = self._plan(state, known, toolbox, answering, provider=provider, streamed=streamed)
         self._watch(
             desk,
             state,
@@ -173,28 +173,10 @@ class Assembly:
         """Return a suspended run with what a person said, its tools checked anew."""
         check_settings(settings, ResumeSettings)
         state = resumable(suspended)
-        state = decide(state, said(state, verdicts))
-        return self._resumed(state, settings, actor=settings.get("actor") or self.actor)
+        state = filled(decide(state, said(state, verdicts)), settings.get("inputs") or {})
+        return self.resumed(state, settings, actor=settings.get("actor") or self.actor)
 
-    def decided(self, run_id: str, decisions: Decisions, *, by: Actor, **settings: Unpack[ResumeSettings]) -> Setting:
-        """Return a stored run that waits with what somebody decided; it acts on behalf of its owner."""
-        check_settings(settings, ResumeSettings)
-        if "actor" in settings:
-            raise InvalidValueError("a decided run acts on behalf of its owner; who decides is `by`", path="actor")
-        if self.store is None:
-            raise ConfigurationError(
-                f"Run {run_id} cannot be decided on without a store.", remedy="Pass the store to the Runtime."
-            )
-        decisions = tuple(decisions)
-        waiting = waiting_run(self.store, run_id, by=by)
-        check_decider(waiting, decisions, by=by, configuration=configured_again(waiting.state, self.host))
-        state = decided(waiting.state, decisions)
-        taking = Taking(waiting.run, decision_step(waiting.state, decisions, by=by))
-        setting = self._resumed(state, settings, actor=waiting.run.head.actor, taking=taking)
-        permit_writes(waiting, decisions, by=by, tools=setting.desk.toolbox.registered)
-        return setting
-
-    def _resumed(
+    def resumed(
         self, state: RunState, settings: ResumeSettings, *, actor: Actor | None, taking: Taking | None = None
     ) -> Setting:
         """Return a run that goes on, with everything around it as it is now."""
@@ -213,7 +195,7 @@ class Assembly:
             raise UnknownNameError("tool", error.name, known=self.tools(), remedy=remedy) from error
         desk = self._desk(state, toolbox, provider=provider, actor=actor, **_extras(settings))
         answering = _answering(settings.get("output") or state.output, known, toolbox)
-        plan = self._plan(state, known, toolbox, answering, streamed=False)
+        plan = self._plan(state, known, toolbox, answering, provider=provider, streamed=False)
         bound = None if configuration is None else configuration.privacy
         begun = None if taking is None else taking.run.head.privacy
         self._watch(desk, state, privacy=strictest(self.privacy, bound, state.privacy, begun), taking=taking)
@@ -240,7 +222,8 @@ class Assembly:
             options=named.options(options or self.options),
             run_id=state.run_id,
         )
-        return self.completer(request), self._desk(state, toolbox, provider=provider, actor=self.actor, watched=False)
+        asking = within(provider, self.completer)(request)
+        return asking, self._desk(state, toolbox, provider=provider, actor=self.actor, watched=False)
 
     def single_call(
         self, tool: ToolChoice, arguments: Mapping[str, Any] | None, *, actor: Actor | None, deps: Any
@@ -278,14 +261,21 @@ class Assembly:
         return self.host.tool(name).wire_name
 
     def _plan(
-        self, state: RunState, known: Model, toolbox: Toolbox, answering: Answering | None, *, streamed: bool
+        self,
+        state: RunState,
+        known: Model,
+        toolbox: Toolbox,
+        answering: Answering | None,
+        *,
+        provider: Provider,
+        streamed: bool,
     ) -> Plan:
         window = None
         if known.context is not None:
             window = Window.of(known.context, max_tokens=state.options.max_tokens, max_output=known.max_output)
         return Plan(
             toolbox=toolbox,
-            completer=self.completer,
+            completer=within(provider, self.completer),
             window=window,
             model=known.name,
             stream=streamed,

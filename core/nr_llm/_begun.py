@@ -17,7 +17,7 @@ from nr_llm.toolbox import Toolbox
 from nr_llm.tools import Tool
 from nr_llm.window import Window
 
-TOOL_FACTS: Final = ("effect", "exclusive", "approval", "remote", "result_bytes")
+TOOL_FACTS: Final = ("effect", "exclusive", "approval", "remote", "result_bytes", "form")
 """What of a tool decides how its calls are run."""
 
 
@@ -50,7 +50,7 @@ def _facts(tool: Tool) -> dict[str, JSON]:
         "name": tool.name,
         "description": tool.description,
         "parameters": dict(tool.parameters),
-        **{name: value if isinstance(value, bool | int) else str(value) for name, value in facts.items()},
+        **{name: value if isinstance(value, bool | int | dict) else str(value) for name, value in facts.items()},
         **({} if tool.preview is None else {"preview": True}),
     }
 

@@ -17,6 +17,7 @@ from nr_llm.approvals import (
 )
 from nr_llm.configurations import Configuration
 from nr_llm.errors import NrLlmError, RunNotFoundError, StoreError
+from nr_llm.inputs import Submission
 from nr_llm.records import RunStatus, StoredRun
 from nr_llm.state import RunState
 from nr_llm.steps import RunStep, StepKind
@@ -33,9 +34,9 @@ class Held:
     state: RunState
 
 
-def waiting_run(store: RunStore, run_id: str, *, by: Actor) -> Held:
+def waiting_run(store: RunStore, run_id: str, *, by: Actor, status: RunStatus) -> Held:
     """
-    Return a run that waits for an approval.
+    Return a run that waits in a status.
 
     Raises:
         RunNotFoundError: There is none, or it is not for `by` to decide on: a stranger learns nothing of it.
@@ -45,8 +46,8 @@ def waiting_run(store: RunStore, run_id: str, *, by: Actor) -> Held:
     run = store.run(run_id)
     if run is None or not by.may(Scope.APPROVE, owner=run.head.actor):
         raise RunNotFoundError(run_id)
-    if run.status is not RunStatus.WAITING_FOR_APPROVAL:
-        raise NotWaitingError(run_id, run.raw_status)
+    if run.status is not status:
+        raise NotWaitingError(run_id, run.raw_status, wanted=str(status))
     return Held(run, live_state(store, run_id))
 
 
@@ -96,6 +97,37 @@ def permit_writes(held: Held, decisions: Sequence[Decision], *, by: Actor, tools
         why = "a service account approves no write" if service else denial(tool, by)
         if why is not None:
             raise NotPermittedError(held.run.run_id, tool.name, why)
+
+
+def permit_calls(held: Held, *, by: Actor, tools: Mapping[str, Tool]) -> None:
+    """
+    Refuse whoever fills in a form of a turn with a call that is not open to them.
+
+    Raises:
+        NotPermittedError: So it is; a service account fills in no form.
+    """
+    for pending in held.state.pending:
+        tool = tools.get(pending.call.name)
+        service = by.kind is not ActorKind.USER
+        why = "a service account fills in no form" if service else None if tool is None else denial(tool, by)
+        if why is not None:
+            raise NotPermittedError(held.run.run_id, pending.call.name, why)
+
+
+def input_step(state: RunState, submissions: Sequence[Submission], *, by: Actor) -> RunStep:
+    """Return what the record says of forms that were filled in: who did, and of which calls; never what with."""
+    calls = {pending.index: pending.call for pending in state.pending}
+    told: list[Mapping[str, JSON]] = [
+        {
+            "index": one.index,
+            "tool": calls[one.index].name,
+            "approved": one.values is not None,
+            "edited": False,
+            "digest": one.digest,
+        }
+        for one in submissions
+    ]
+    return RunStep(kind=StepKind.INPUT, round=state.rounds, decided_by=by.id, decisions=tuple(told))
 
 
 def decision_step(state: RunState, decisions: Sequence[Decision], *, by: Actor) -> RunStep:

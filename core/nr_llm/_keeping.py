@@ -62,6 +62,10 @@ def named(error: BaseException) -> str:
     return error.guardrail if isinstance(error, GuardrailError) else type(error).__name__
 
 
+def _waits(state: RunState) -> RunStatus:
+    return RunStatus.WAITING_FOR_INPUT if state.awaits_input else RunStatus.WAITING_FOR_APPROVAL
+
+
 def status_of(reason: TerminationReason) -> RunStatus:
     """Return the status of a run that ended for a reason."""
     return _ENDS.get(reason, RunStatus.COMPLETED)
@@ -179,7 +183,7 @@ class Keeper:
             return
         change, done = self._change(state)
         if state.reason is None:
-            self._suspend(change, done)
+            self._suspend(change, done, waits=_waits(state))
         else:
             status = status_of(state.reason)
             kind = named(error) if error is not None and status is RunStatus.FAILED else None
@@ -188,8 +192,8 @@ class Keeper:
                 self._write(ended, done, stops=False)
         self._closed = True
 
-    def _suspend(self, change: RunChange, done: Callable[[], None]) -> None:
-        waiting = attrs.evolve(change, status=RunStatus.WAITING_FOR_APPROVAL, claim="", unless_stopped=True)
+    def _suspend(self, change: RunChange, done: Callable[[], None], *, waits: RunStatus) -> None:
+        waiting = attrs.evolve(change, status=waits, claim="", unless_stopped=True)
         try:
             self._write(waiting, done)
         except (RunCancelledError, RunClaimedError):

@@ -33,7 +33,18 @@ import attrs
 
 from nr_llm._answering import Answering
 from nr_llm._budget import broken_off, closing, counted, exhausted, last_text, overdrawn
-from nr_llm._turns import answered, batches, call_ids, held, past_invocations, screened, with_note, with_reply
+from nr_llm._turns import (
+    answered,
+    asking,
+    batches,
+    call_ids,
+    held,
+    past_invocations,
+    screened,
+    with_forms,
+    with_note,
+    with_reply,
+)
 from nr_llm.bounds import bound_result
 from nr_llm.effects import CallOutcome, Completer, Flow, Invoke, Preview, Record, ask, complete
 from nr_llm.errors import BudgetExceededError
@@ -95,6 +106,10 @@ def tool_loop(state: RunState, plan: Plan, invocations: list[ToolInvocation] | N
                 state = yield from _previewed(state, waiting, plan.toolbox)
                 yield from ask(Record(_approval_step(state, waiting), state))
                 return Suspended(state, waiting)
+            if waiting := asking(state, plan.toolbox):
+                state = with_forms(state, waiting, plan.toolbox)
+                yield from ask(Record(_input_step(state, waiting), state))
+                return Suspended(state, tuple(p for p in state.pending if p.index in state.asked))
             state = yield from _finish_turn(state, plan.toolbox, invocations)
         elif reason := exhausted(state):
             state = yield from _ended(state, reason)
@@ -287,6 +302,10 @@ def _approval_step(state: RunState, waiting: Sequence[PendingCall]) -> RunStep:
         requested_tool_calls=tuple(p.call for p in waiting),
         previews=state.previews or None,
     )
+
+
+def _input_step(state: RunState, waiting: Sequence[PendingCall]) -> RunStep:
+    return RunStep(kind=StepKind.INPUT, round=state.rounds, requested_tool_calls=tuple(p.call for p in waiting))
 
 
 def _llm_step(number: int, reply: CompletionResponse, price: Price | None) -> RunStep:

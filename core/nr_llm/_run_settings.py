@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, TypedDict
 
 from nr_llm._choice import ToolChoice
+from nr_llm._json import JSON
 from nr_llm.actors import Actor
 from nr_llm.cancellation import Cancellation
 from nr_llm.limits import Limits
@@ -27,6 +28,7 @@ class ResumeSettings(TypedDict, total=False):
         output: The form of the answer: an attrs class, a dataclass, a TypedDict, any other type that a tool's
             parameter may have, or a JSON Schema of an object; `RunResult.output` is the answer as that value.  A
             resumed run keeps its form; pass the class again to get its value rather than a dict.
+        inputs: What a person filled in for calls that wait for it, by index in the turn; None declines one.
     """
 
     tools: ToolChoice | Iterable[ToolChoice] | None
@@ -34,6 +36,7 @@ class ResumeSettings(TypedDict, total=False):
     deps: Any
     cancel: Cancellation | None
     output: Any
+    inputs: Mapping[int, Mapping[str, JSON] | None]
 
 
 class RunSettings(ResumeSettings, total=False):

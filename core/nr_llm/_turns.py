@@ -113,6 +113,25 @@ def held(state: RunState, toolbox: Toolbox) -> Batch:
     return tuple(filter(waits, state.pending))
 
 
+def asking(state: RunState, toolbox: Toolbox) -> Batch:
+    """Return the calls of the turn that a person has to fill in a form for."""
+
+    def asks(pending: PendingCall) -> bool:
+        tool = toolbox.get(pending.call.name)
+        if state.closing or tool is None or tool.form is None or pending.call.malformed is not None:
+            return False
+        return not (pending.filled or pending.started or pending.verdict is Verdict.DENIED)
+
+    return tuple(filter(asks, state.pending))
+
+
+def with_forms(state: RunState, batch: Batch, toolbox: Toolbox) -> RunState:
+    """Return a run that is held for a person to fill in the forms of some calls."""
+    forms = {p.index: tool.form for p in batch if (tool := toolbox.get(p.call.name)) is not None}
+    pending = tuple(attrs.evolve(p, form=forms[p.index]) if p.index in forms else p for p in state.pending)
+    return attrs.evolve(state, pending=pending, suspensions=state.suspensions + 1, asked=tuple(forms))
+
+
 def screened(state: RunState, batch: Batch, toolbox: Toolbox) -> tuple[Batch, dict[int, CallOutcome]]:
     """Return the calls of a batch to be run, and the outcomes of those that are not, by index."""
     ready: list[PendingCall] = []

@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 from collections.abc import Iterable, Mapping
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import attrs
 
@@ -20,6 +20,9 @@ from nr_llm.errors import InvalidValueError, NrLlmError
 from nr_llm.messages import ToolCall
 from nr_llm.records import StoredRun
 from nr_llm.state import PendingCall, RunState, Verdict
+
+if TYPE_CHECKING:
+    from nr_llm.inputs import Submission
 
 
 class DecisionError(NrLlmError):
@@ -37,14 +40,15 @@ class DecisionError(NrLlmError):
 
 class NotWaitingError(DecisionError):
     """
-    The run waits for nobody.
+    The run does not wait for what was decided.
 
     Attributes:
         status: What it does instead.
     """
 
-    def __init__(self, run_id: str, status: str) -> None:
-        super().__init__(f"Run {run_id} does not wait for an approval: it is {status}.", run_id=run_id)
+    def __init__(self, run_id: str, status: str, *, wanted: str) -> None:
+        what = "an approval" if wanted == "waiting_for_approval" else "input"
+        super().__init__(f"Run {run_id} does not wait for {what}: it is {status}.", run_id=run_id)
         self.status = status
 
 
@@ -134,6 +138,7 @@ class WaitingCall:
         call: What the model asked for.
         digest: What a decision about it names.
         asked: Whether a person is asked; the turn's other calls run once those are decided.
+        form: JSON Schema of what they are asked to fill in, or None where they approve.
     """
 
     __hash__ = None  # type: ignore[assignment]  # holds a call
@@ -142,6 +147,7 @@ class WaitingCall:
     call: ToolCall
     digest: str
     asked: bool
+    form: Mapping[str, JSON] | None = None
 
 
 @attrs.frozen(kw_only=True)
@@ -188,8 +194,26 @@ class WaitingRun:
             index=index, approve=approve, digest=call_digest(self.state, index, edited), arguments=arguments
         )
 
+    def submission(self, index: int, values: Mapping[str, JSON] | None) -> Submission:
+        """
+        Return what is filled in for a call as it is shown here.
 
-def call_digest(state: RunState, index: int, call: ToolCall) -> str:
+        Args:
+            index: Its place in the turn.
+            values: The form's keys with their values; None declines the call.
+
+        Raises:
+            InvalidValueError: No such call waits for a form.
+        """
+        from nr_llm.inputs import Submission  # which is about these calls
+
+        found = next((call for call in self.calls if call.index == index and call.form is not None), None)
+        if found is None:
+            raise InvalidValueError(f"{index!r} is no index of a call with a form", path="index")
+        return Submission(index=index, values=values, digest=found.digest)
+
+
+def call_digest(state: RunState, index: int, call: ToolCall, *, form: Mapping[str, JSON] | None = None) -> str:
     """
     Return the digest of a call: SHA-256, in hex.
 
@@ -197,6 +221,7 @@ def call_digest(state: RunState, index: int, call: ToolCall) -> str:
         state: The suspended run.
         index: The call's place in the turn.
         call: The call, with the arguments it is to run with.
+        form: What a person is asked to fill in, or None.
     """
     covered: dict[str, Any] = {
         "run": state.run_id,
@@ -206,6 +231,7 @@ def call_digest(state: RunState, index: int, call: ToolCall) -> str:
         "name": call.name,
         "arguments": call.arguments,
         "malformed": call.malformed,
+        "form": form,
     }
     return hashlib.sha256(encode_bytes(_sorted(covered))).hexdigest()
 
@@ -223,8 +249,9 @@ def waiting_calls(state: RunState) -> tuple[WaitingCall, ...]:
         WaitingCall(
             index=pending.index,
             call=pending.call,
-            digest=call_digest(state, pending.index, pending.call),
+            digest=call_digest(state, pending.index, pending.call, form=pending.form),
             asked=pending.index in state.asked,
+            form=None if pending.filled else pending.form,
         )
         for pending in state.pending
     )

@@ -119,7 +119,8 @@ class Feed:
     def end(self, outcome: object) -> str | None:
         """Return the last line of a run that ended by itself or waits; an outcome nobody knows is an error."""
         if isinstance(outcome, Suspended):
-            return self._last("awaiting_approval", {"pending": list(self._pending(outcome))})
+            name = "awaiting_input" if outcome.state.awaits_input else "awaiting_approval"
+            return self._last(name, {"pending": list(self._pending(outcome))})
         if isinstance(outcome, RunResult):
             name, fields = ending_of(outcome.reason), self._result(outcome)
         else:
@@ -196,7 +197,9 @@ class Feed:
                 [preview] = seen["previews"]
                 told[-1]["preview"] = {"lines": preview["lines"], "failed": preview["failed"]}
             if self._whole:  # else it would let guesses at the arguments be tried
-                told[-1]["digest"] = call_digest(suspended.state, pending.index, call)
+                told[-1]["digest"] = call_digest(suspended.state, pending.index, call, form=pending.form)
+            if pending.form is not None and not pending.filled:
+                told[-1]["form"] = dict(pending.form)
         return told
 
     def _last(self, name: str, fields: Mapping[str, JSON]) -> str | None:

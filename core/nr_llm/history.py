@@ -105,19 +105,18 @@ class RunHistory:
         return conversation(run, self._store.transcript(run_id))
 
     def waiting(self, run_id: str) -> WaitingRun | None:
-        """Return a run that waits for an approval, with its calls as they are to be decided on, or None."""
+        """Return a run that waits for a person, with its calls as they are to be decided on, or None."""
         run = self._store.run(run_id)
-        waits = run is not None and run.status is RunStatus.WAITING_FOR_APPROVAL
+        waits = run is not None and run.status in WAITING
         return self._shown(run) if run is not None and waits and self._may_decide(run) else None
 
     def inbox(self, *, limit: int = INBOX) -> tuple[WaitingRun, ...]:
         """
-        Return the runs that wait for an approval and are this actor's to decide on, the oldest first.
+        Return the runs that wait for a person and are this actor's to decide on, the oldest first.
 
         One whose state cannot be read is among them, and says why.
         """
-        waits = frozenset({RunStatus.WAITING_FOR_APPROVAL})
-        runs = self._store.runs(RunQuery(statuses=waits, limit=EVERY))
+        runs = self._store.runs(RunQuery(statuses=WAITING, limit=EVERY))
         mine = [run for run in reversed(runs) if self._may_decide(run)]
         return tuple(self._shown(run) for run in mine[:limit])
 

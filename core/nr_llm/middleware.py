@@ -43,6 +43,11 @@ class GuardrailError(NrLlmError):
         return "approval_denied" if self.approval else "policy_denied"
 
 
+def within(provider: object, inner: Completer) -> Completer:
+    """Return `inner` inside the layers that a provider has of its own, as its `middleware`; most have none."""
+    return wrapped(getattr(provider, "middleware", ()), inner)
+
+
 @attrs.frozen(kw_only=True)
 class Retry:
     """

@@ -188,7 +188,12 @@ class ModelLister(Protocol):
 
 @runtime_checkable
 class HttpProvider(Protocol):
-    """A provider reached over HTTP; `nr_llm.http` does the sending."""
+    """
+    A provider reached over HTTP; `nr_llm.http` does the sending.
+
+    It may have `middleware` too: layers around each of its calls, outside of the Runtime's, for a service that wants
+    a call said in another way once it has refused the first.
+    """
 
     @property
     def name(self) -> str:

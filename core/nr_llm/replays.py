@@ -197,7 +197,7 @@ class _Again:
     def _decided(self, state: RunState) -> RunState:
         """Return a held turn with what a person said, as the record or else the results of its calls tell."""
         if (kept := self._decisions.get(len(self.steps))) is not None:
-            return _as_decided(state, kept)
+            return self._as_filled(state, kept) if kept.kind == StepKind.INPUT else _as_decided(state, kept)
         results = {step.payload.get("tool_call_id"): step.payload.get("tool_result") for step in self._results}
         if len(self.steps) == self._known:
             raise _Over
@@ -205,6 +205,24 @@ class _Again:
         return decide(
             state, {p.index: Verdict.DENIED if p.index in refused else Verdict.APPROVED for p in state.pending}
         )
+
+    def _as_filled(self, state: RunState, step: StepRecord) -> RunState:
+        """Return a turn with forms filled in; with what, the calls that ran tell, or nobody does any more."""
+        payload: Mapping[str, Any] = step.payload
+        said = {one["index"]: one["approved"] for one in payload["decisions"]}
+        ran: Mapping[Any, Any] = {
+            one.payload.get("tool_call_id"): one.payload.get("tool_arguments") for one in self._results
+        }
+        pending = []
+        for one in state.pending:
+            if one.index not in said:
+                pending.append(one)
+            elif not said[one.index]:
+                pending.append(attrs.evolve(one, verdict=Verdict.DENIED))
+            else:
+                call = attrs.evolve(one.call, arguments=ran.get(one.call.id) or {})
+                pending.append(attrs.evolve(one, call=call, filled=True))
+        return attrs.evolve(state, pending=tuple(pending))
 
 
 def _as_decided(state: RunState, step: StepRecord) -> RunState:

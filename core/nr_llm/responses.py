@@ -95,7 +95,7 @@ class Usage:
 def _sum(a: int | None, b: int | None) -> int | None:
     if a is None:
         return b
-    return a if b is None else a + b
+    return a if b is None else min(a + b, MOST_TOKENS - 1)  # whoever reports nonsense must not break every sum of it
 
 
 def _tool_calls(value: Iterable[ToolCall] | None) -> tuple[ToolCall, ...] | None:

@@ -21,12 +21,14 @@ from nr_llm._perform import Performer
 from nr_llm._purse import Purses
 from nr_llm._run_settings import ResumeSettings, RunSettings
 from nr_llm._single import SingleSteps
+from nr_llm._taken_up import as_decided, as_submitted
 from nr_llm._transports import Transports
 from nr_llm.actors import Actor
 from nr_llm.approvals import Decisions
 from nr_llm.budgets import Budgets, Spending
 from nr_llm.configurations import Configuration
 from nr_llm.conversation import Prompt
+from nr_llm.inputs import Submissions
 from nr_llm.limits import Limits
 from nr_llm.middleware import Middleware, Retry, wrapped
 from nr_llm.options import Options
@@ -216,8 +218,36 @@ class Runtime(SingleSteps):
             RunClaimedError: Somebody else has decided in between.
             ConfigurationError: There is no store, or what the run began with is gone.
         """
-        setting = self._assembly.decided(run_id, decisions, by=by, **settings)
+        setting = as_decided(self._assembly, run_id, decisions, by=by, **settings)
         return drained(events(setting.flow, self._performer(setting.desk)))
+
+    def submit(
+        self, run_id: str, submissions: Submissions, *, by: Actor, **settings: Unpack[ResumeSettings]
+    ) -> Outcome:
+        """
+        Go on with a stored run that waits, as somebody filled in its forms; otherwise as `decide`.
+
+        Args:
+            run_id: The run.
+            submissions: What is filled in, each naming the digest of the call with its form: `WaitingRun.submission`
+                makes them.  Several calls of a turn may be answered together.
+            by: Who fills in.
+            **settings: As for `decide`.
+
+        Raises:
+            InvalidInputError: It does not fit the form; the run waits as it did.
+        """
+        setting = as_submitted(self._assembly, run_id, submissions, by=by, **settings)
+        return drained(events(setting.flow, self._performer(setting.desk)))
+
+    async def asubmit(
+        self, run_id: str, submissions: Submissions, *, by: Actor, **settings: Unpack[ResumeSettings]
+    ) -> Outcome:
+        """Go on with a stored run that waits; the asynchronous twin of `submit`."""
+        from nr_llm._aside import aside
+
+        submit = partial(as_submitted, self._assembly, run_id, submissions, by=by, **settings)
+        return await _adrained(self._astream(await aside(self._assembly.threads, submit)))
 
     async def adecide(
         self, run_id: str, decisions: Decisions, *, by: Actor, **settings: Unpack[ResumeSettings]
@@ -225,7 +255,7 @@ class Runtime(SingleSteps):
         """Go on with a stored run that waits; the asynchronous twin of `decide`."""
         from nr_llm._aside import aside
 
-        decide = partial(self._assembly.decided, run_id, decisions, by=by, **settings)
+        decide = partial(as_decided, self._assembly, run_id, decisions, by=by, **settings)
         return await _adrained(self._astream(await aside(self._assembly.threads, decide)))
 
     # -- what there is ------------------------------------------------------------------------------------------

@@ -77,6 +77,8 @@ class PendingCall:
         started: Whether it may have begun; set before a write, so that a crash cannot hide it.
         verdict: What a person said.
         edited: Whether a person has changed its arguments.
+        form: JSON Schema of what a person has to fill in, once they were asked; else None.
+        filled: Whether they have.
     """
 
     __hash__ = None  # type: ignore[assignment]  # holds a call
@@ -87,6 +89,8 @@ class PendingCall:
     started: bool = False
     verdict: Verdict = attrs.field(default=Verdict.UNASKED, converter=_verdict)
     edited: bool = False
+    form: Mapping[str, JSON] | None = None
+    filled: bool = False
 
 
 @attrs.frozen(kw_only=True, repr=False)
@@ -160,6 +164,11 @@ class RunState:
     privacy: PrivacyLevel | None = None
     suspensions: int = 0
     asked: tuple[int, ...] = ()
+
+    @property
+    def awaits_input(self) -> bool:
+        """Whether a person is asked to fill in forms, as against to approve calls."""
+        return any(p.form is not None and not p.filled for p in self.pending if p.index in self.asked)
 
     @property
     def ended(self) -> bool:

@@ -157,6 +157,8 @@ class Tool:
         result_bytes: Bytes of its content, if fewer than the run's bound.
         examples: Arguments that show its use, for small models.
         strict: Whether providers shall enforce the schema.
+        form: JSON Schema of what a person fills in before a call runs, or None; given as a class too.  The person's
+            values take the place of the model's.  A tool with a form needs no approval beside.
         preview: Says what a call would do when it waits for a person; or None.  It takes whichever of the parameters
             it names, and the `ToolContext` if it has a parameter annotated so; it blocks if it likes, changes nothing,
             and returns a text or lines, of which a person sees 20 of 500 characters.
@@ -182,6 +184,7 @@ class Tool:
     result_bytes: int | None = attrs.field(default=None, validator=whole(LEAST_RESULT_BYTES, CONTENT_BYTES))
     examples: tuple[Mapping[str, JSON], ...] = attrs.field(default=(), converter=_examples)
     strict: bool | None = None
+    form: Any = attrs.field(default=None, repr=False)
     preview: Callable[..., str | Sequence[str]] | None = attrs.field(default=None, repr=False)
     previewer: Previewer | None = attrs.field(init=False, repr=False)
     spec: ToolSpec = attrs.field(init=False, repr=False)
@@ -192,6 +195,19 @@ class Tool:
             parameters["examples"] = copy_json(self.examples)
         object.__setattr__(self, "spec", ToolSpec(self.name, self.description, parameters, strict=self.strict))
         object.__setattr__(self, "previewer", self._previewer())
+        if self.form is not None:
+            self._check_form()
+
+    def _check_form(self) -> None:
+        from nr_llm.inputs import form_of
+
+        object.__setattr__(self, "form", form_of(self.name, self.form))
+        if self.needs_approval:
+            raise InvalidValueError(
+                f"tool {self.name!r} has a form and needs an approval: a person who fills in the form has decided; "
+                "say approval=False, or leave the form out",
+                path="form",
+            )
 
     def _previewer(self) -> Previewer | None:
         if self.preview is None:
@@ -315,6 +331,7 @@ def tool(
     result_bytes: int | None = None,
     examples: Sequence[Mapping[str, Any]] = (),
     strict: bool | None = None,
+    form: Any = None,
     preview: Callable[..., str | Sequence[str]] | None = None,
 ) -> Callable[[Callable[..., Any]], Tool]: ...
 

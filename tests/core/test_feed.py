@@ -179,6 +179,22 @@ def test_c59_a_run_that_waits() -> None:
     ]
 
 
+def test_c59_a_run_that_waits_for_input() -> None:
+    """The last line has the form that a person is to fill in."""
+
+    @tool(form={"type": "object", "properties": {"city": {"type": "string"}}})
+    def book(city: str = "") -> str:
+        """Book."""
+        return city
+
+    with Harness(store=None, tools=[book]) as harness:
+        stream = harness.stream(replies=[calling(("book", {}))], tools=["book"])
+        last = [json.loads(line) for line in lines(stream, Feed())][-1]
+
+    assert last["event"] == "awaiting_input"
+    assert last["pending"][0]["form"]["properties"] == {"city": {"type": "string"}}
+
+
 @pytest.mark.parametrize(
     ("approval", "event", "reason"),
     [(False, "guardrail_blocked", "policy_denied"), (True, "guardrail_approval_required", "approval_denied")],

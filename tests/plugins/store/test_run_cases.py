@@ -1,4 +1,4 @@
-"""The acceptance cases of stored runs, of replays and of decisions, on both databases."""
+"""The acceptance cases of stored runs, of replays, decisions and filled-in forms, on both databases."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ import pytest
 from nr_llm import RunStore
 
 from tests.core.decision_cases import DecisionCases
+from tests.core.input_cases import InputCases
 from tests.core.replay_cases import ReplayCases
 from tests.core.run_cases import RunCases, face
 from tests.plugins.store.conftest import Make
 
-__all__ = ["TestDecisions", "TestReplays", "TestRuns", "face"]
+__all__ = ["TestDecisions", "TestInputs", "TestReplays", "TestRuns", "face"]
 
 
 class TestRuns(RunCases):
@@ -33,6 +34,15 @@ class TestReplays(ReplayCases):
 
 class TestDecisions(DecisionCases):
     """Decided on in a database."""
+
+    @pytest.fixture
+    def store(self, make: Make) -> RunStore:
+        """Return an empty store."""
+        return make()
+
+
+class TestInputs(InputCases):
+    """Filled in in a database."""
 
     @pytest.fixture
     def store(self, make: Make) -> RunStore:

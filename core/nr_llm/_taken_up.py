@@ -1,0 +1,63 @@
+"""Stored runs that go on as somebody decided: checked and put together here, claimed when they are performed."""
+
+from __future__ import annotations
+
+from typing import Unpack
+
+from nr_llm._assembly import Assembly, Setting
+from nr_llm._checks import check_settings
+from nr_llm._configured import configured_again
+from nr_llm._deciding import (
+    Held,
+    check_decider,
+    decision_step,
+    input_step,
+    permit_calls,
+    permit_writes,
+    waiting_run,
+)
+from nr_llm._keeping import Taking
+from nr_llm._run_settings import ResumeSettings
+from nr_llm.actors import Actor
+from nr_llm.approvals import Decisions, decided
+from nr_llm.errors import ConfigurationError, InvalidValueError
+from nr_llm.inputs import Submissions, submitted
+from nr_llm.records import RunStatus
+
+
+def as_decided(
+    assembly: Assembly, run_id: str, decisions: Decisions, *, by: Actor, **settings: Unpack[ResumeSettings]
+) -> Setting:
+    """Return a stored run that waits with what somebody decided; it acts on behalf of its owner."""
+    held = _held(assembly, run_id, RunStatus.WAITING_FOR_APPROVAL, by=by, settings=settings)
+    decisions = tuple(decisions)
+    check_decider(held, decisions, by=by, configuration=configured_again(held.state, assembly.host))
+    state = decided(held.state, decisions)
+    taking = Taking(held.run, decision_step(held.state, decisions, by=by))
+    setting = assembly.resumed(state, settings, actor=held.run.head.actor, taking=taking)
+    permit_writes(held, decisions, by=by, tools=setting.desk.toolbox.registered)
+    return setting
+
+
+def as_submitted(
+    assembly: Assembly, run_id: str, submissions: Submissions, *, by: Actor, **settings: Unpack[ResumeSettings]
+) -> Setting:
+    """Return a stored run that waits with what somebody filled in; it acts on behalf of its owner."""
+    held = _held(assembly, run_id, RunStatus.WAITING_FOR_INPUT, by=by, settings=settings)
+    submissions = tuple(submissions)
+    state = submitted(held.state, submissions)
+    taking = Taking(held.run, input_step(held.state, submissions, by=by))
+    setting = assembly.resumed(state, settings, actor=held.run.head.actor, taking=taking)
+    permit_calls(held, by=by, tools=setting.desk.toolbox.registered)
+    return setting
+
+
+def _held(assembly: Assembly, run_id: str, status: RunStatus, *, by: Actor, settings: ResumeSettings) -> Held:
+    check_settings(settings, ResumeSettings)
+    if "actor" in settings:
+        raise InvalidValueError("a decided run acts on behalf of its owner; who decides is `by`", path="actor")
+    if assembly.store is None:
+        raise ConfigurationError(
+            f"Run {run_id} cannot be decided on without a store.", remedy="Pass the store to the Runtime."
+        )
+    return waiting_run(assembly.store, run_id, by=by, status=status)

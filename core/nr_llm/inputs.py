@@ -1,0 +1,153 @@
+"""
+What a person fills in for calls that ask for it: checked against the call's form before anything changes.
+
+A tool with a form is not run with what the model wrote for the form's keys: a person gives these, and only these.
+"""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Iterable, Mapping
+from typing import Any, TypeAlias
+
+import attrs
+
+from nr_llm._json import JSON, copy_object
+from nr_llm.approvals import DecisionError, StaleDecisionError, call_digest
+from nr_llm.errors import InvalidValueError
+from nr_llm.messages import ToolCall
+from nr_llm.state import PendingCall, RunState, Verdict
+
+
+class InvalidInputError(DecisionError):
+    """
+    What a person gave does not fit the form; nothing was run, and the run waits as it did.
+
+    Attributes:
+        index: The call's place in the turn.
+        faults: What is wrong, as one text with a line for each fault.
+    """
+
+    def __init__(self, run_id: str, index: int, faults: str) -> None:
+        super().__init__(
+            f"What was given for call {index} of run {run_id} does not fit its form: {faults}", run_id=run_id
+        )
+        self.index = index
+        self.faults = faults
+
+
+def _values(given: Mapping[str, JSON] | None) -> dict[str, JSON] | None:
+    return None if given is None else copy_object(given, path="values")
+
+
+@attrs.frozen(kw_only=True)
+class Submission:
+    """
+    What a person fills in for one call of a held turn.
+
+    Args:
+        index: The call's place in the turn.
+        values: The form's keys with their values; keys the form does not have are left out.  None declines: the call
+            is not run, and the model is told.
+        digest: Digest of the call and its form as the person saw them.
+    """
+
+    __hash__ = None  # type: ignore[assignment]  # holds JSON
+
+    index: int
+    values: Mapping[str, JSON] | None = attrs.field(converter=_values)
+    digest: str
+
+
+Submissions: TypeAlias = Iterable[Submission]
+
+
+def submitted(state: RunState, submissions: Submissions) -> RunState:
+    """
+    Return a suspended run with what a person filled in.
+
+    Raises:
+        StaleDecisionError: A submission is about another turn, call or form than the one that waits.
+        InvalidInputError: What was given does not fit the form.
+        InvalidValueError: Two submissions are about one call, or there is none.
+    """
+    given: dict[int, Submission] = {}
+    for submission in submissions:
+        if given.setdefault(submission.index, submission) is not submission:
+            raise InvalidValueError(f"two are about call {submission.index}", path="submissions")
+    if not given:
+        raise InvalidValueError("there is none", path="submissions")
+    waiting = {pending.index: pending for pending in state.pending if pending.form is not None}
+    for index, submission in given.items():
+        found = waiting.get(index)
+        digest = "" if found is None else call_digest(state, index, found.call, form=found.form)
+        if not digest or not hmac.compare_digest(digest.encode(), submission.digest.encode()):
+            raise StaleDecisionError(state.run_id, index)
+    return filled(state, {index: submission.values for index, submission in given.items()})
+
+
+def filled(state: RunState, values: Mapping[int, Mapping[str, JSON] | None]) -> RunState:
+    """
+    Return a suspended run with what a person filled in, by index of the call; None declines it.
+
+    Raises:
+        InvalidInputError: What was given does not fit the form.
+        InvalidValueError: No call of that index waits for it.
+    """
+    waiting = [pending.index for pending in state.pending if pending.form is not None and not pending.filled]
+    for index in values:
+        if index not in waiting:
+            raise InvalidValueError(f"{index!r} is no index of a call with a form; those are {waiting}", path="inputs")
+    return attrs.evolve(
+        state,
+        pending=tuple(
+            _answered(state, pending, values[pending.index]) if pending.index in values else pending
+            for pending in state.pending
+        ),
+    )
+
+
+def _answered(state: RunState, pending: PendingCall, given: Mapping[str, JSON] | None) -> PendingCall:
+    if given is None:
+        return attrs.evolve(pending, verdict=Verdict.DENIED)
+    form: Mapping[str, Any] = pending.form or {}
+    try:
+        values = _read(form, given)
+    except InvalidValueError as error:
+        text = error.for_model() if hasattr(error, "for_model") else str(error)
+        raise InvalidInputError(state.run_id, pending.index, text) from error
+    return attrs.evolve(pending, call=_overlaid(pending.call, form, values), filled=True)
+
+
+def _read(form: Mapping[str, Any], given: Mapping[str, JSON]) -> Mapping[str, Any]:
+    from nr_llm._schema import compile_schema
+
+    declared = form.get("properties", {})
+    return compile_schema(form)({key: value for key, value in given.items() if key in declared})
+
+
+def _overlaid(call: ToolCall, form: Mapping[str, Any], values: Mapping[str, Any]) -> ToolCall:
+    """Return a call with a person's values in place of whatever the model wrote for the form's keys."""
+    declared = form.get("properties", {})
+    kept = {key: value for key, value in call.arguments.items() if key not in declared}
+    return attrs.evolve(call, arguments={**kept, **values})
+
+
+def form_of(tool: str, kind: Any) -> dict[str, JSON]:
+    """
+    Return the form of a tool as JSON Schema.
+
+    Args:
+        tool: The tool's name, for errors.
+        kind: A class as for a run's `output`, or a JSON Schema of an object.
+
+    Raises:
+        InvalidSchemaError: It cannot be used.
+        InvalidValueError: It asks for nothing.
+    """
+    from nr_llm.outputs import output_of
+
+    schema = dict(output_of(kind).schema)
+    if schema.get("type") != "object" or not schema.get("properties"):
+        raise InvalidValueError(f"the form of tool {tool!r} has no property: it would ask for nothing", path="form")
+    return schema

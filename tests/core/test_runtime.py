@@ -19,6 +19,7 @@ from nr_llm import (
     Actor,
     Cancellation,
     ChatMessage,
+    CompletionRequest,
     CompletionResponse,
     ConfigurationError,
     Event,
@@ -52,6 +53,8 @@ from nr_llm import (
     Written,
     tool,
 )
+from nr_llm.effects import Completer, Flow
+from nr_llm.middleware import Middleware
 from nr_llm.testing import ScriptedProvider, calling
 
 from tests.core.colours import COLOURS
@@ -148,6 +151,28 @@ class TestRuns:
         reply = colour.complete(runtime(calling(("echo", {}))), "hi", tools=["echo"], options=Options(temperature=0))
 
         assert ["echo"] == [call.name for call in reply.tool_calls]
+
+    def test_a_provider_s_own_layers_are_around_its_calls(self, colour: Any) -> None:
+        """In runs and single completions alike, outside of the Runtime's."""
+        seen: list[str] = []
+
+        def noting(name: str) -> Middleware:
+            def layer(inner: Completer) -> Completer:
+                def completer(request: CompletionRequest) -> Flow[CompletionResponse]:
+                    seen.append(name)
+                    return (yield from inner(request))
+
+                return completer
+
+            return layer
+
+        class Layered(ScriptedProvider):
+            middleware = (noting("a"), noting("b"))
+
+        own = Runtime(providers=[Layered("x", "y")], model="scripted:m", middleware=[noting("c")])
+
+        assert ("x", "y") == (colour.run(own).content, colour.complete(own, "hi").content)
+        assert list("abcabc") == seen
 
     @pytest.mark.lesson(108)
     def test_call_passes_the_seam(self, colour: Any) -> None:

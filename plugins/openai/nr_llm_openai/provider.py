@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 from urllib.parse import urlencode, urlsplit, urlunsplit
 
@@ -9,9 +10,11 @@ import attrs
 from nr_llm.codecs.access import Access, Auth, Key, access, address_of, target
 from nr_llm.codecs.service import Service, with_changes
 from nr_llm.errors import ConfigurationError
+from nr_llm.middleware import Middleware
 from nr_llm.providers import Model
 from nr_llm.secrets import Secret
 
+from nr_llm_openai.chain import going_back
 from nr_llm_openai.codec import ChatCodec
 from nr_llm_openai.dialects import AZURE, OPENAI, Dialect, Known, dialect_at, dialect_named
 from nr_llm_openai.items import UNSAID
@@ -60,6 +63,11 @@ class OpenAI(Service[ChatCodec | ResponsesCodec]):
             headers={"openai-organization": settings.organization, "openai-project": settings.project},
         )
         super().__init__(way, _coded(way, settings, self._dialect))
+
+    @property
+    def middleware(self) -> tuple[Middleware, ...]:
+        """Goes back to the whole conversation where the service has lost its copy of it."""
+        return (partial(going_back, provider=self.name),)
 
     def describe(self, model: str) -> Model:
         """Return what is known of `model`."""

@@ -10,7 +10,7 @@ from nr_llm.codecs.access import shown
 from nr_llm.codecs.calls import declaring
 from nr_llm.codecs.faults import error_for
 from nr_llm.codecs.json import encode_bytes
-from nr_llm.codecs.reading import filled, malformed, object_of, payload_of
+from nr_llm.codecs.reading import malformed, object_of, payload_of
 from nr_llm.codecs.server_tools import beside
 from nr_llm.errors import InvalidValueError, ProviderError
 from nr_llm.memo import Memo, Segment, encode_messages
@@ -20,6 +20,7 @@ from nr_llm.requests import CompletionRequest
 from nr_llm.responses import CompletionResponse
 
 from nr_llm_openai import items, listing, response_head
+from nr_llm_openai.chain import kept_until
 from nr_llm_openai.dialects import OPENAI, Dialect
 from nr_llm_openai.options import OpenAIOptions
 from nr_llm_openai.output import answer
@@ -56,7 +57,7 @@ class ResponsesCodec:
         request = declaring(request)
         own = request.options.of(OpenAIOptions)
         head = response_head.head_of(request, own, self.dialect, self.provider)
-        known = self._known(request.messages) if own.chained else None
+        known = kept_until(request.messages, self.provider) if own.chained else None
         if known is None:
             said = encode_messages(request.messages, self.segments, memo)
         else:
@@ -119,14 +120,6 @@ class ResponsesCodec:
             ProviderError: It is no list.
         """
         return listing.page_of(reply, provider=self.provider, redact=self.redact)
-
-    def _known(self, messages: Sequence[ChatMessage]) -> tuple[int, str] | None:
-        """Return the id of the last reply the service keeps, and where what it does not know begins."""
-        for i in range(len(messages) - 1, -1, -1):
-            kept = filled(object_of(messages[i].provider_state.get(self.provider)).get("id"))
-            if kept is not None:
-                return i + 1, kept
-        return None
 
     def _read(self, body: bytes, request: CompletionRequest) -> CompletionResponse:
         reply = object_of(payload_of(body, provider=self.provider, redact=self.redact))

@@ -60,8 +60,8 @@ class Postgres:
         )
 
     def settings(self, *, role: str = READER, **settings: Any) -> SqlSettings:
-        """Return settings that lead here."""
-        return SqlSettings(url=self.server.dsn(self.name, role=role), **settings)
+        """Return settings that lead here, and leave time enough on the slowest machine."""
+        return SqlSettings(url=self.server.dsn(self.name, role=role), **{"seconds": 3_600.0, **settings})
 
     def call(self, tool: str, arguments: dict[str, Any] | None = None, **settings: Any) -> ToolResult:
         """Call one tool's function, as the runtime does once the arguments are checked."""

@@ -207,7 +207,7 @@ def opened(request: pytest.FixtureRequest) -> Callable[[str], Call]:
 
     def make(script: str) -> Call:
         if request.param == "sqlite":
-            settings = SqlSettings(database=request.getfixturevalue("make")(script))
+            settings = SqlSettings(database=request.getfixturevalue("make")(script), seconds=3_600.0)
         else:
             pg: Postgres = request.getfixturevalue("pg")
             pg.run(script)

@@ -388,7 +388,7 @@ class TestSettings:
         import nr_llm_sql
         from nr_llm._host import PluginHost
 
-        environ = {"NR_LLM_SQL_URL": pg_shop.server.dsn(pg_shop.name, role=READER)}
+        environ = {"NR_LLM_SQL_URL": pg_shop.server.dsn(pg_shop.name, role=READER), "NR_LLM_SQL_SECONDS": "3600"}
         with PluginHost({"sql": nr_llm_sql}, environ=environ) as host:
             with Runtime(tools=[registered.tool for registered in host.tools()]) as runtime:
                 result = runtime.call("read_records", {"table": "customers", "filters": {"city": "Leipzig"}})

@@ -18,7 +18,7 @@ from nr_llm._choice import Source, ToolChoice, choose, listed
 from nr_llm._configured import bounded_again, configured, configured_again, granted, instructed
 from nr_llm._desk import Desk
 from nr_llm._json import JSON
-from nr_llm._keeping import Keeper, OnFailure, Taking
+from nr_llm._keeping import Keeper, OnFailure, OnPlainState, Taking
 from nr_llm._loop import Plan, dry_run, tool_loop
 from nr_llm._models import Chosen, chosen
 from nr_llm._observers import FilteredFactory, ObserverFactory, Observers, RunInfo
@@ -80,6 +80,7 @@ class Assembly:
     store: RunStore | None
     privacy: PrivacyLevel | None
     on_store_failure: OnFailure
+    on_plain_state: OnPlainState
     secrets: Mapping[str, Secret] = attrs.field(converter=secrets_of)
     completer: Completer
     redactor: Redactor
@@ -348,6 +349,7 @@ class Assembly:
             writes=lambda name: (tool := toolbox.get(name)) is not None and tool.writes,
             cancelled=desk.cancelled,
             on_failure=self.on_store_failure,
+            on_plain_state=self.on_plain_state,
             taking=taking,
             log=self.log,
         )

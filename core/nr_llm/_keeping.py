@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from operator import is_
 from typing import Final, Literal
+from weakref import WeakSet
 
 import attrs
 
@@ -25,7 +26,7 @@ from nr_llm.cancellation import Cancellation
 from nr_llm.errors import RunCancelledError, RunClaimedError, RunExistsError, StoreError, SuspensionError
 from nr_llm.messages import ChatMessage
 from nr_llm.middleware import GuardrailError
-from nr_llm.privacy import StepFilter, StepRecord
+from nr_llm.privacy import PrivacyLevel, StepFilter, StepRecord
 from nr_llm.records import (
     WAITING,
     Checkpoint,
@@ -49,12 +50,18 @@ MACHINE_CHARACTERS: Final = 32
 
 OnFailure = Literal["stop", "continue"]
 
+OnPlainState = Literal["tell", "refuse"]
+
 _ENDS: Final = {
     TerminationReason.FAILED: RunStatus.FAILED,
     TerminationReason.POLICY_DENIED: RunStatus.FAILED,
     TerminationReason.APPROVAL_DENIED: RunStatus.FAILED,
     TerminationReason.CANCELLED: RunStatus.CANCELLED,
 }
+
+
+_TOLD: Final[WeakSet[RunStore]] = WeakSet()
+"""Stores whose operator was told that they keep states as they are."""
 
 
 def named(error: BaseException) -> str:
@@ -110,6 +117,8 @@ class Keeper:
         writes: Says whether a tool of that name writes.
         cancelled: Thrown when somebody asked the store to stop the run.
         on_failure: Whether a store that fails stops a run that only reads.
+        on_plain_state: What becomes of a run that has to wait, whose state the store would keep as it is although its
+            record keeps less: it waits and that is logged, or it is not suspended.
         taking: The stored run that is taken up, or None for a new one and for one whose host keeps its state.
         log: The log.
         clock: Seconds since 1970.
@@ -121,6 +130,7 @@ class Keeper:
     writes: Callable[[str], bool]
     cancelled: Cancellation
     on_failure: OnFailure = "stop"
+    on_plain_state: OnPlainState = "tell"
     taking: Taking | None = None
     log: logging.Logger = attrs.field(factory=lambda: logging.getLogger("nr_llm"))
     clock: Callable[[], float] = time.time
@@ -194,6 +204,7 @@ class Keeper:
 
     def _suspend(self, change: RunChange, done: Callable[[], None], *, waits: RunStatus) -> None:
         waiting = attrs.evolve(change, status=waits, claim="", unless_stopped=True)
+        self._mind_plain_state()
         try:
             self._write(waiting, done)
         except (RunCancelledError, RunClaimedError):
@@ -203,6 +214,19 @@ class Keeper:
                 f"Run {self.head.run_id} has to wait for a person and could not be kept ({type(error).__name__}); "
                 "nobody is asked, and nothing more is run."
             ) from error
+
+    def _mind_plain_state(self) -> None:
+        if getattr(self.store, "encrypts", True) or self.filter.level is PrivacyLevel.FULL:
+            return
+        if self.on_plain_state == "refuse":
+            raise SuspensionError(
+                f"Run {self.head.run_id} has to wait for a person, and the store would keep its conversation "
+                "unencrypted; nobody is asked, and nothing more is run. Give the store a key."
+            )
+        if self.store not in _TOLD:
+            _TOLD.add(self.store)
+            text = "Runs that wait for a person are kept whole and unencrypted until they go on: give the store a key"
+            self.log.warning(text)
 
     def _take_up(self, state: RunState) -> None:
         stored = self.store.run(self.head.run_id) if self.taking is None else self.taking.run

@@ -14,7 +14,7 @@ from nr_llm._checks import Verdicts, check_host, check_kinds, check_parts, provi
 from nr_llm._choice import Source
 from nr_llm._desk import Desk
 from nr_llm._drive import drained, events
-from nr_llm._keeping import OnFailure
+from nr_llm._keeping import OnFailure, OnPlainState
 from nr_llm._listing import asking
 from nr_llm._observers import ObserverFactory
 from nr_llm._perform import Performer
@@ -73,6 +73,8 @@ class Runtime(SingleSteps):
         privacy: How much of each run is kept at most; ``metadata`` where nobody names a level.
         on_store_failure: ``stop`` ends a run whose store fails; ``continue`` lets one that only reads go on without
             a record of it.  Writes, and runs that wait for a person, always need the store.
+        on_plain_state: ``refuse`` suspends no run whose state the store would keep unencrypted although its record
+            keeps less than everything; ``tell`` logs that once.
         secrets: Values tools may ask for by alias; masked wherever they appear.
         middleware: Layers around each model call, the first one outermost.
         redactor: Masks secrets in logs; the host's unless given.
@@ -97,6 +99,7 @@ class Runtime(SingleSteps):
         store: RunStore | None = None,
         privacy: PrivacyLevel | str | None = None,
         on_store_failure: OnFailure = "stop",
+        on_plain_state: OnPlainState = "tell",
         secrets: Mapping[str, Secret | str] | None = None,
         middleware: Sequence[Middleware] = (Retry(),),
         redactor: Redactor | None = None,
@@ -120,6 +123,7 @@ class Runtime(SingleSteps):
             store=store,
             privacy=None if privacy is None else PrivacyLevel.of(privacy),
             on_store_failure=on_store_failure,
+            on_plain_state=on_plain_state,
             secrets=dict(secrets or {}),
             completer=wrapped(middleware),
             redactor=redactor or (Redactor() if host is None else host.redactor),

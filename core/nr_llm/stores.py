@@ -102,6 +102,8 @@ class RunStore(Protocol):
 
     Attributes:
         blocking: Whether its methods wait for a disk or a network; async runs then call them in a thread.
+        encrypts: Whether live states are encrypted where they are kept; may be left out by a store that keeps them
+            nowhere but in memory.
     """
 
     blocking: bool

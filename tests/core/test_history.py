@@ -22,6 +22,7 @@ from nr_llm import (
     Scope,
     StoreError,
     Suspended,
+    SuspensionError,
 )
 from nr_llm._abandoned import process_is_there
 from nr_llm._aside import aside
@@ -154,6 +155,46 @@ class TestTakingUp:
         with pytest.raises(StoreError, match="the disk is full"):
             broken.runtime.decide("run-1", [waiting.decision(0, approve=True)], by=HOST)
         assert harness is not None
+
+
+class TestPlainStates:
+    """A store that would keep a waiting run's conversation as it is, although its record keeps less."""
+
+    class Plain(MemoryStore):
+        encrypts = False
+
+    class Sealed(MemoryStore):
+        encrypts = True
+
+    def wait(self, store: Any, **settings: Any) -> Any:
+        """Have a run wait."""
+        with Harness(tools=TOOLS, store=store, **settings) as harness:
+            return harness.run(replies=[calling(("change_it", {}))], tools=NAMES)
+
+    def test_told_once(self, caplog: pytest.LogCaptureFixture) -> None:
+        """The operator hears of it, and the runs wait."""
+        store = self.Plain()
+        for _ in range(2):
+            assert isinstance(self.wait(store), Suspended)
+            store._rows.clear()
+
+        assert caplog.text.count("kept whole and unencrypted") == 1
+
+    def test_refused(self) -> None:
+        """Where that is wished nobody is asked."""
+        store = self.Plain()
+        with pytest.raises(SuspensionError, match="unencrypted; nobody is asked"):
+            self.wait(store, on_plain_state="refuse")
+        run = store.run("run-1")
+
+        assert run is not None
+        assert run.status is RunStatus.FAILED
+
+    @pytest.mark.parametrize(("make", "level"), [(Plain, "full"), (Sealed, "metadata"), (MemoryStore, "metadata")])
+    def test_nothing_to_tell(self, make: Any, level: str, caplog: pytest.LogCaptureFixture) -> None:
+        """Where everything is kept anyway, or encrypted, or in memory alone."""
+        assert isinstance(self.wait(make(), privacy=level, on_plain_state="refuse"), Suspended)
+        assert "unencrypted" not in caplog.text
 
 
 def test_what_conversations_share() -> None:

@@ -233,6 +233,9 @@ class Keeper:
         if stored is None:
             raise RunClaimedError(self.head.run_id, None)
         self.filter = self.filter.at(stored.head.privacy)  # what it was begun with counts to its end
+        live = self.store.live(self.head.run_id) if self.taking is None else None
+        if live is not None and live.state.get("suspensions", 0) != state.suspensions:  # else writes would be repeated
+            raise RunClaimedError(self.head.run_id, f"{stored.raw_status}, in another turn")
         claim = RunChange(
             run_id=self.head.run_id,
             at=self.clock(),

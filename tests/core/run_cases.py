@@ -515,6 +515,18 @@ class RunCases:
         assert (caught.value.run_id, caught.value.status) == ("run-1", "completed")
         assert kinds(store).count("tool") == 1
 
+    def test_an_older_turn_is_not_gone_on_with(self, face: Face, store: RunStore) -> None:
+        """A run that waits again is not taken up from what it waited for before: nothing is written twice."""
+        with self.harness(store) as harness:
+            first = face.run(harness, replies=[calling(("change_it", {"what": "a"}))], tools=NAMES)
+            second = face.resume(harness, first, replies=[calling(("change_it", {"what": "b"}))])
+            with pytest.raises(RunClaimedError, match="waiting_for_approval, in another turn"):
+                face.resume(harness, first, replies=["again"])
+            face.resume(harness, second, replies=["done"])
+
+        assert kinds(store).count("tool") == 2
+        assert ran(store).status is RunStatus.COMPLETED
+
     def test_a_state_from_elsewhere_goes_on(self, face: Face, store: RunStore) -> None:
         """A run that was kept by its host alone gets a record when it goes on with a store."""
         with Harness(tools=TOOLS, store=None) as harness:
@@ -628,6 +640,29 @@ class RunCases:
         assert "outcome is unknown" in answers[0]
         assert answers[1].startswith("Not executed")
         assert "abandoned by its process" in caplog.text
+
+    def test_an_abandoned_run_whose_state_cannot_be_read(self, face: Face, store: RunStore) -> None:
+        """It is ended, with what its record knows, and so is every other: its key may be gone for good."""
+
+        class Sealed(Wrapped):
+            def live(self, run_id: str) -> Any:
+                raise StoreError("The live state is encrypted with another key.")
+
+        sealed: Any = Sealed(store)
+
+        def leave(change: RunChange) -> None:
+            if any(step.kind == "llm" for step in change.steps):
+                store.write(RunChange(run_id=change.run_id, at=change.at, claim="elsewhere:1:x", lease=1.0))
+
+        with self.harness(Wrapped(store, after=leave)) as harness:
+            for _ in range(2):
+                with pytest.raises(RunClaimedError):
+                    face.run(harness, replies=[calling(("look", {}))], tools=NAMES)
+
+        assert sorted(RunHistory(sealed, HOST).settle_abandoned()) == ["run-1", "run-2"]
+        run = ran(store)
+        assert (run.status, run.raw_reason, run.error, run.totals.rounds) == (RunStatus.FAILED, "failed", ABANDONED, 1)
+        assert store.live("run-1") is None
 
     def test_a_run_abandoned_at_its_end(self, face: Face, store: RunStore) -> None:
         """A process that died between the last words and the end of its run leaves a run that is completed."""

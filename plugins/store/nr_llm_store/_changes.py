@@ -16,6 +16,9 @@ from nr_llm_store._text import plain
 TOTALS: Final = ("rounds", "calls", "seconds", "truncated", *USED)
 """Columns of a run's totals."""
 
+MOST_TOKENS: Final = 2**50
+"""Tokens that are kept of one run: thousands of runs that a service reported nonsense of can be added up."""
+
 
 @attrs.frozen(kw_only=True)
 class Shape:
@@ -113,8 +116,12 @@ def totals(used: RunTotals) -> dict[str, Any]:
         "cost": cost,
         "cost_rest": rest,
         "unpriced": int(used.unpriced),
-        **{name: getattr(used.usage, name) for name in TOKENS},
+        **{name: _countable(getattr(used.usage, name)) for name in TOKENS},
     }
+
+
+def _countable(tokens: int | None) -> int | None:
+    return None if tokens is None else min(tokens, MOST_TOKENS)
 
 
 def change_statement(shape: Shape) -> Update:

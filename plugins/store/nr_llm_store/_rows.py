@@ -9,6 +9,7 @@ import attrs
 from nr_llm.actors import Actor
 from nr_llm.budgets import Spent
 from nr_llm.codecs.json import JSON, decode
+from nr_llm.errors import MalformedJsonError
 from nr_llm.privacy import PrivacyLevel, StepRecord
 from nr_llm.records import RunChange, RunHead, RunTotals, StoredRun, StoredStep, TranscriptEntry
 from nr_llm.responses import Usage
@@ -125,11 +126,11 @@ def _read_head(of: Mapping[str, Any]) -> RunHead:
         run_id=of["run_id"],
         model=of["model"],
         configuration=of["configuration"],
-        actor=None if of["actor"] is None else Actor.from_dict(decode(of["actor"])),
+        actor=None if of["actor"] is None else Actor.from_dict(_object(of["actor"]) or {}),
         privacy=PrivacyLevel.of(of["privacy"]),
         began=of["began"],
         continues=of["continues"],
-        provenance=_object(of["provenance"]),
+        provenance=_object(of["provenance"]) or {},
         setting=None if of["setting"] is None else _object(of["setting"]),
     )
 
@@ -137,7 +138,10 @@ def _read_head(of: Mapping[str, Any]) -> RunHead:
 def read_step(row: tuple[Any, ...]) -> StoredStep:
     """Return the step in a row."""
     sequence, at, kind, number, duration, payload = row
-    record = StepRecord(kind=kind, round=number, duration_ms=duration or 0.0, payload=_object(payload))
+    said = decode(payload)
+    record = StepRecord(
+        kind=kind, round=number, duration_ms=duration or 0.0, payload=said if isinstance(said, dict) else {}
+    )
     return StoredStep(sequence=sequence, at=at, step=record)
 
 
@@ -178,6 +182,10 @@ def read_usage(counts: Iterable[Any]) -> Usage:
     return Usage(**{name: None if count is None else int(count) for name, count in zip(TOKENS, counts, strict=True)})
 
 
-def _object(text: str) -> Mapping[str, JSON]:
-    value = decode(text)
-    return value if isinstance(value, dict) else {}
+def _object(text: str) -> Mapping[str, JSON] | None:
+    """Return the object in a column; None for a damaged one, which must not hide every other row of a list."""
+    try:
+        value = decode(text)
+    except MalformedJsonError:
+        value = None
+    return value if isinstance(value, dict) else None

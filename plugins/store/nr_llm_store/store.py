@@ -11,7 +11,7 @@ from typing import Any, Final
 import attrs
 from nr_llm.budgets import Spent
 from nr_llm.codecs.json import decode
-from nr_llm.errors import RunExistsError, StoreError
+from nr_llm.errors import MalformedJsonError, RunExistsError, StoreError
 from nr_llm.records import (
     TERMINAL,
     Checkpoint,
@@ -258,9 +258,18 @@ class SqlStore:
         if not rows or rows[0][0] != -1:
             return None
         run_id = plain(run_id)
-        state: Any = decode(self._seal.open(rows[0][1], state_of(run_id)))
-        messages: Any = (decode(self._seal.open(text, message_of(run_id, number))) for number, text in rows[1:])
+        state = self._opened(run_id, rows[0][1], state_of(run_id))
+        messages = [self._opened(run_id, text, message_of(run_id, number)) for number, text in rows[1:]]
         return Checkpoint(state=state, messages=tuple(messages))
+
+    def _opened(self, run_id: str, text: str, purpose: str) -> dict[str, Any]:
+        try:
+            value = decode(self._seal.open(text, purpose))
+        except MalformedJsonError:
+            value = None
+        if not isinstance(value, dict):
+            raise StoreError(f"The live state of run {run_id} is damaged: restore {self.place} from a backup.")
+        return value
 
     def usage(self, *, since: float = 0.0) -> Sequence[UsageRow]:
         """Return what runs that began at or after a time used, by actor, configuration and model."""

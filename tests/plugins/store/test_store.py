@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import stat
 import sys
+from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,8 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 from nr_llm import PluginHost
-from nr_llm.errors import ConfigurationError
+from nr_llm.actors import Actor
+from nr_llm.errors import ConfigurationError, StoreError
 from nr_llm.privacy import PrivacyLevel, StepRecord
 from nr_llm.records import OPEN, TERMINAL, Checkpoint, RunStatus, RunTotals, TranscriptEntry
 from nr_llm.responses import Usage
@@ -25,6 +27,7 @@ from nr_llm.settings import load_settings
 from nr_llm.stores import MemoryStore, RunQuery
 from nr_llm.testing.stores import check_store
 from nr_llm_store import SqlStore, StoreSettings
+from nr_llm_store._changes import MOST_TOKENS
 from nr_llm_store._later import LaterStore
 from nr_llm_store._money import PART, joined, split
 from nr_llm_store.settings import RETENTION_DAYS, USAGE_DAYS
@@ -230,6 +233,48 @@ class TestReference:
         assert mine.run("r1") == theirs.run("r1")
         assert mine.live("r1") == theirs.live("r1")
         assert mine.steps("r1") == tuple(theirs.steps("r1"))
+
+
+def test_nonsense_that_a_service_reported(make: Make) -> None:
+    """Counts of tokens beyond all sums leave the usage of everybody readable."""
+    store = make()
+    actor = Actor("ann")
+    for run_id in ("a", "b", "c"):
+        begun(store, run_id, actor=actor)
+        used = RunTotals(usage=Usage(2**63 - 1, 2**63 - 1))
+        store.write(change(run_id, status=RunStatus.COMPLETED, reason="completed", totals=used))
+
+    assert [(row.runs, row.usage) for row in store.usage()] == [(3, Usage(3 * MOST_TOKENS, 3 * MOST_TOKENS))]
+    assert store.spent("ann", datetime.fromtimestamp(0, UTC)).tokens == 6 * MOST_TOKENS
+
+
+@pytest.mark.parametrize("column", ["provenance", "actor", "setting"])
+def test_a_damaged_row_hides_no_other(make: Make, column: str) -> None:
+    """It is listed without what cannot be read, and a run whose actor cannot be read is nobody's."""
+    store = make()
+    begun(begun(store, "whole"), "odd", actor=Actor("ann"), setting={"tools": []})
+    with store._database.engine.begin() as connection:
+        connection.exec_driver_sql(f"UPDATE nr_llm_run SET {column} = '{{' WHERE run_id = 'odd'")
+
+    assert {run.run_id for run in store.runs(RunQuery())} == {"whole", "odd"}
+    odd = store.run("odd")
+    assert odd is not None
+    assert (odd.head.actor == Actor.anonymous()) is (column == "actor")
+    assert (odd.head.setting is None) is (column == "setting")
+
+
+@pytest.mark.parametrize("damaged", ["{", "[]", "null"])
+@pytest.mark.parametrize("table", ["nr_llm_run", "nr_llm_live_message"])
+def test_a_damaged_live_state(make: Make, table: str, damaged: str) -> None:
+    """It is told as what it is, so that an inbox can name the run and show the others."""
+    store = make()
+    begun(store)
+    with store._database.engine.begin() as connection:
+        column = "live_state" if table == "nr_llm_run" else "message"
+        connection.exec_driver_sql(f"UPDATE {table} SET {column} = '{damaged}'")
+
+    with pytest.raises(StoreError, match="live state of run r1 is damaged"):
+        store.live("r1")
 
 
 def test_words_of_a_newer_version(make: Make) -> None:

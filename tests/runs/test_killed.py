@@ -1,4 +1,4 @@
-"""Processes are killed at random points of their runs: no run is lost, each history is valid, no number is missing."""
+"""Processes are killed at random points of their runs: none is lost, each history is true, no write is made twice."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from nr_llm import HOST, RunHistory, RunQuery, RunStatus, RunStore, check_pairs, replay
+from nr_llm import HOST, ChatMessage, Role, RunHistory, RunQuery, RunStatus, RunStore, check_pairs, replay
 
 from tests.integration.depth import DEPTH
 from tests.postgres import PostgresServer
@@ -25,12 +26,12 @@ KILLED = 10 * DEPTH
 ROOT = Path(__file__).parents[2]
 
 
-def killed(url: str, seed: int) -> list[str]:
+def killed(url: str, seed: int, written: Path) -> list[str]:
     """Have a process run conversations and kill it; return the runs it said it had kept."""
     chance = random.Random(seed)
     by_itself = seed % 2
     calls = chance.randrange(1, 150_000) if by_itself else 0
-    command = [sys.executable, "-m", "tests.runs.victim", url, str(seed), str(calls)]
+    command = [sys.executable, "-m", "tests.runs.victim", url, str(seed), str(calls), str(written)]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as victim:
         assert victim.stdout is not None
         told = [victim.stdout.readline()]
@@ -42,7 +43,22 @@ def killed(url: str, seed: int) -> list[str]:
     return [line.strip() for line in told if line.endswith("\n")]
 
 
-def check(store: RunStore, told: list[str]) -> Counter[str]:
+def check_writes(run_id: str, said: Sequence[ChatMessage], written: Counter[str]) -> None:
+    """Check that each write was made once at most, and that the history tells the truth of it."""
+    answers = {message.tool_call_id: message.content for message in said if message.role is Role.TOOL}
+    turns = [message for message in said if message.role is Role.ASSISTANT]
+    for number, turn in enumerate(turns, 1):
+        for index, call in enumerate(turn.tool_calls or ()):
+            times = written[f"{run_id}:{number}:{index}"]
+            answer = answers.get(call.id, "Not executed")
+            assert times <= 1
+            if answer.startswith(("wrote", "changed")):
+                assert times == 1, f"{run_id}: a write that was not made is told"
+            if answer.startswith(("Not executed", "A person declined", "There is no tool")):
+                assert times == 0, f"{run_id}: a write that was made is denied"
+
+
+def check(store: RunStore, told: list[str], written: Counter[str]) -> Counter[str]:
     """Check what a killed process left, and return what became of its runs."""
     history = RunHistory(store, HOST)
     under_way = {run.run_id for run in history.find(RunQuery(limit=10_000)) if run.status is RunStatus.RUNNING}
@@ -56,6 +72,7 @@ def check(store: RunStore, told: list[str]) -> Counter[str]:
         steps = history.steps(run_id)
         assert [step.sequence for step in steps] == list(range(run.steps))
         said = history.conversation(run_id)
+        check_writes(run_id, said, written)
         if run.status is not RunStatus.WAITING_FOR_APPROVAL:
             check_pairs(said)
             assert store.live(run_id) is None
@@ -77,7 +94,9 @@ def test_killed(database: str, tmp_path: Path, request: pytest.FixtureRequest) -
     store.upgrade()
     found: Counter[str] = Counter()
     for seed in range(KILLED):
-        found += check(store, killed(url, seed))
+        told = killed(url, seed, tmp_path / "written")
+        lines = (tmp_path / "written").read_text().splitlines()
+        found += check(store, told, Counter(lines))
     store.close()
     if database == "postgresql":
         server.drop_database(f"killed_{os.getpid()}")

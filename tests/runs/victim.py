@@ -1,8 +1,8 @@
 """
 A program that runs one conversation after the other, each kept, until it is killed; not a test itself.
 
-``python -m tests.runs.victim URL SEED CALLS``: with `CALLS` above 0 it kills itself at that function call, anywhere in
-its own code, in the loop, in the store or in the database's driver.
+``python -m tests.runs.victim URL SEED CALLS FILE``: its writes add lines to `FILE`; with `CALLS` above 0 it kills
+itself at that function call, anywhere in its own code, in the loop, in the store or in the database's driver.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import sys
 import threading
 from typing import Any
 
-from nr_llm import CompletionResponse, RunChange, RunHead, Suspended, ToolArtifact, ToolResult, Usage, tool
+from nr_llm import CompletionResponse, RunChange, RunHead, Suspended, ToolArtifact, ToolContext, ToolResult, Usage, tool
 from nr_llm.testing import Harness, calling
 from nr_llm_store import SqlStore
 
@@ -27,15 +27,26 @@ def look(what: str = "") -> ToolResult:
     return ToolResult.text(f"saw {what}", ToolArtifact.table("Seen", ["what"], [[what]]))
 
 
+WRITTEN: list[int] = []
+"""The file that writes go to, as a descriptor."""
+
+
+def write(context: ToolContext) -> None:
+    """Leave a line that no store undoes."""
+    os.write(WRITTEN[0], f"{context.idempotency_key}\n".encode())
+
+
 @tool(effect="write", approval=False)
-def put(what: str = "") -> str:
+def put(context: ToolContext, what: str = "") -> str:
     """Write at once."""
+    write(context)
     return f"wrote {what}"
 
 
 @tool(effect="write")
-def change(what: str = "") -> str:
+def change(context: ToolContext, what: str = "") -> str:
     """Write, with a person's consent."""
+    write(context)
     return f"changed {what}"
 
 
@@ -70,8 +81,9 @@ def die_at(calls: int) -> None:
     sys.setprofile(count)
 
 
-def main(url: str, seed: int, calls: int) -> None:
+def main(url: str, seed: int, calls: int, file: str) -> None:
     """Run until killed."""
+    WRITTEN.append(os.open(file, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600))
     chance = random.Random(seed)
     tools = ["look", "put", "change"]
     with Harness(tools=[look, put, change], store=Telling(url), privacy="full") as harness:
@@ -87,4 +99,4 @@ def main(url: str, seed: int, calls: int) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]))
+    main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), sys.argv[4])

@@ -149,7 +149,7 @@ FITTING = """
 CREATE TYPE mood AS ENUM ('sad', 'glad');
 CREATE TABLE t (
     id int PRIMARY KEY, size numeric, ratio float8, day date, at timestamptz, yes boolean, mood mood, data json,
-    word text
+    word text, span int4range
 );
 INSERT INTO t VALUES
     (1, 10, 0.5, '2026-01-31', '2026-01-31 10:00+00', true, 'glad', '{}', '2026-01-31'),
@@ -202,6 +202,7 @@ class TestConditions:
             ("day", ">", "2026-13"),
             ("mood", "=", "angry"),
             ("data", "=", "{}"),
+            ("span", "=", "x"),
         ],
     )
     def test_that_do_not_fit_are_an_answer(self, where: tuple[Any, ...], pg: Postgres) -> None:

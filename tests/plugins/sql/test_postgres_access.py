@@ -157,6 +157,16 @@ class TestBehind:
         assert cells(pg.read("t")) == (["id", "a", "open"], [["1", "2", "4"]])
         assert cells(pg.read("t", settings={"denied_columns": ["a"]}))[0] == ["id"]
 
+    def test_a_row_within_a_row_is_not_read(self, pg: Postgres) -> None:
+        """A column of a row type has names inside that nobody can permit: it is not there, alone or in a list."""
+        pg.run(
+            "CREATE TYPE account AS (name text, password text); CREATE DOMAIN login AS account;"
+            "CREATE TABLE t (id int PRIMARY KEY, one account, many account[], own login);"
+            "INSERT INTO t VALUES (1, ROW('a', 'hidden'), ARRAY[ROW('a', 'hidden')::account], ROW('a', 'hidden'))"
+        )
+
+        assert cells(pg.read("t")) == (["id"], [["1"]])
+
 
 class TestRole:
     def test_what_is_not_granted_is_not_there(self, pg: Postgres) -> None:

@@ -45,6 +45,7 @@ _READS = sa.text(r"""
     JOIN pg_catalog.pg_class AS c ON c.oid = edge.relation JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
 """)
 
+# Nobody can permit or deny the names within a value of a row type, so such columns are not read.
 _FIELDS = sa.text(r"""
     WITH RECURSIVE base (attnum, type) AS (
         SELECT a.attnum, a.atttypid FROM pg_catalog.pg_attribute AS a
@@ -55,7 +56,8 @@ _FIELDS = sa.text(r"""
     )
     SELECT a.attname, format_type(a.atttypid, a.atttypmod), NOT a.attnotnull,
         coalesce(array_position(k.conkey, a.attnum), 0), t.typname, CAST(t.typcategory AS text),
-        has_column_privilege(a.attrelid, a.attnum, 'SELECT'), a.attnum,
+        has_column_privilege(a.attrelid, a.attnum, 'SELECT') AND t.typtype <> 'c'
+            AND NOT EXISTS (SELECT FROM pg_catalog.pg_type AS e WHERE e.oid = t.typelem AND e.typtype = 'c'), a.attnum,
         ARRAY(
             SELECT CAST(m[1] AS integer) FROM regexp_matches(CAST(d.adbin AS text), '\:varattno (-?[0-9]+)', 'g') AS m
         )

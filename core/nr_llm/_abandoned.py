@@ -6,6 +6,8 @@ import logging
 import os
 from collections.abc import Callable, Iterator
 
+import attrs
+
 from nr_llm._keeping import machine, status_of
 from nr_llm._settle import settle
 from nr_llm.errors import NrLlmError
@@ -73,31 +75,46 @@ def _process_of(owner: str | None) -> int | None:
 
 
 def _settled(store: RunStore, run: StoredRun, redactor: Redactor, now: float) -> bool:
-    transcript = tuple(store.transcript(run.run_id))
-    state = _last(store, run)
-    said = sum(entry.said for entry in transcript)
-    reason = TerminationReason.FAILED if state is None or state.reason is None else state.reason
-    status = status_of(reason)  # its last words may be kept, and only that it ended not
-    entries = () if state is None else _rest(state.messages[said:], StepFilter(run.head.privacy, redactor))
-    change = RunChange(
-        run_id=run.run_id,
-        at=now,
+    end = ending(store, run, TerminationReason.FAILED, redactor=redactor, now=now)
+    change = attrs.evolve(
+        end,
         owner=run.owner,  # whoever has taken it up in between has another name, or a new lease
         expired=None if run.lease is None or run.lease >= now else now,
-        status=status,
-        transcript_start=len(transcript),
-        transcript=entries,
-        totals=run.totals if state is None else RunTotals.of(state),
-        reason=str(reason),
-        error=ABANDONED if status is RunStatus.FAILED else None,
+        error=ABANDONED if end.status is RunStatus.FAILED else None,
     )
     return store.write(change).applied
 
 
-def _last(store: RunStore, run: StoredRun) -> RunState | None:
+def ending(store: RunStore, run: StoredRun, why: TerminationReason, *, redactor: Redactor, now: float) -> RunChange:
+    """
+    Return the end of a run that nobody goes on with: its open calls are answered, so that what was said is whole.
+
+    Args:
+        store: Where it is.
+        run: The run.
+        why: Why it ends, unless its last words were kept, and only that it ended was not.
+        redactor: Masks what is added to its record.
+        now: Seconds since 1970.
+    """
+    transcript = tuple(store.transcript(run.run_id))
+    state = _last(store, run, why)
+    said = sum(entry.said for entry in transcript)
+    reason = why if state is None or state.reason is None else state.reason
+    return RunChange(
+        run_id=run.run_id,
+        at=now,
+        status=status_of(reason),
+        transcript_start=len(transcript),
+        transcript=() if state is None else _rest(state.messages[said:], StepFilter(run.head.privacy, redactor)),
+        totals=attrs.evolve(run.totals, truncated=True) if state is None else RunTotals.of(state),
+        reason=str(reason),
+    )
+
+
+def _last(store: RunStore, run: StoredRun, why: TerminationReason) -> RunState | None:
     try:
         live = store.live(run.run_id)
-        return None if live is None else settle(live.load(), TerminationReason.FAILED)
+        return None if live is None else settle(live.load(), why)
     except NrLlmError as error:  # of another version, or under a key nobody has
         _LOG.warning("The state of run %s cannot be read: %s", run.run_id, type(error).__name__)
         return None

@@ -9,14 +9,14 @@ from typing import Final
 
 import attrs
 
-from nr_llm._abandoned import settle_abandoned
+from nr_llm._abandoned import ending, settle_abandoned
 from nr_llm._deciding import live_state
 from nr_llm._expand import conversation, expanded
 from nr_llm.actors import Actor, ActorKind, Scope
 from nr_llm.approvals import WaitingRun, waiting_calls
 from nr_llm.errors import RunNotFoundError, StoreError
 from nr_llm.messages import ChatMessage
-from nr_llm.records import TERMINAL, WAITING, RunChange, RunStatus, StoredRun, StoredStep
+from nr_llm.records import TERMINAL, WAITING, RunStatus, StoredRun, StoredStep
 from nr_llm.redaction import Redactor
 from nr_llm.state import TerminationReason
 from nr_llm.stores import EVERY, RunQuery, RunStore, UsageRow
@@ -144,18 +144,21 @@ class RunHistory:
         if run is None or not self._may(Scope.CANCEL, run):
             raise RunNotFoundError(run_id)
         if run.status in WAITING:
-            self._store.write(
-                RunChange(
-                    run_id=run_id,
-                    at=self._clock(),
-                    expect=WAITING,
-                    status=RunStatus.CANCELLED,
-                    reason=str(TerminationReason.CANCELLED),
-                )
-            )
+            self._end(run)
         self._store.request_stop(run_id, self._clock())  # also one that was taken up in between
         now = self._store.run(run_id)
         return None if now is None else now.status
+
+    def _end(self, run: StoredRun) -> None:
+        """End a run that waits, if it still does."""
+        end = ending(self._store, run, TerminationReason.CANCELLED, redactor=self._redactor, now=self._clock())
+        try:
+            self._store.write(attrs.evolve(end, expect=WAITING))
+        except StoreError:
+            now = self._store.run(run.run_id)
+            if now is None or now.steps == run.steps:
+                raise
+            self._end(now)  # it was decided on in between, has said more, and waits again
 
     def usage(self, *, since: float = 0.0) -> Sequence[UsageRow]:
         """Return what was used since a time, in seconds since 1970, by actor, configuration and model."""

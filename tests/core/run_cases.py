@@ -611,6 +611,51 @@ class RunCases:
             reader.cancel("run-1")
         assert stopper.cancel("run-1") is RunStatus.CANCELLED
 
+    def test_a_cancelled_run_that_waited_is_whole(self, face: Face, store: RunStore) -> None:
+        """Its open calls are answered, so that another can go on with what was said, and its answer is missing."""
+        replies = [calling(("change_it", {"what": "a"}), ("look", {}))]
+        with self.harness(store, privacy="full") as harness:
+            face.run(harness, replies=replies, tools=NAMES)
+            everyone = RunHistory(store, HOST)
+            everyone.cancel("run-1")
+            said = everyone.conversation("run-1")
+            face.run(harness, [*said, ChatMessage.user("Go on.")], replies=["on"], tools=NAMES)
+
+        assert [message.content[:12] for message in said if message.role is Role.TOOL] == ["Not executed"] * 2
+        assert ran(store).totals.truncated
+        assert store.live("run-1") is None
+
+    def test_cancelled_when_it_had_said_more(self, face: Face, store: RunStore) -> None:
+        """It is cancelled all the same: what it waits for now is another turn than the one that was looked at."""
+        with self.harness(store, privacy="full") as harness:
+            held = face.run(harness, replies=[calling(("change_it", {"what": "a"}))], tools=NAMES)
+
+            def go_on(change: RunChange) -> None:
+                if change.status is RunStatus.CANCELLED and ran(store).totals.calls == 0:
+                    face.resume(harness, held, replies=[calling(("change_it", {"what": "b"}))], tools=NAMES)
+
+            stale: Any = Wrapped(store, before=go_on)
+            assert RunHistory(stale, HOST).cancel("run-1") is RunStatus.CANCELLED
+
+        assert (ran(store).totals.calls, store.live("run-1")) == (1, None)
+        said = [message.content[:12] for message in RunHistory(store, HOST).conversation("run-1")]
+        assert said[2::2] == ["changed a", "Not executed"]
+
+    def test_a_waiting_run_that_cannot_be_cancelled(self, face: Face, store: RunStore) -> None:
+        """It waits on, and whoever asked is told."""
+
+        def refuse(change: RunChange) -> None:
+            if change.status is RunStatus.CANCELLED:
+                raise StoreError("The disk is full.")
+
+        with self.harness(store) as harness:
+            face.run(harness, replies=[calling(("change_it", {}))], tools=NAMES)
+        full: Any = Wrapped(store, before=refuse)
+        with pytest.raises(StoreError, match="disk is full"):
+            RunHistory(full, HOST).cancel("run-1")
+
+        assert ran(store).status is RunStatus.WAITING_FOR_APPROVAL
+
     # -- what is left of it -------------------------------------------------------------------------------------
 
     @pytest.mark.parametrize("how", ["lease", "process"])

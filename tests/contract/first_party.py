@@ -34,9 +34,10 @@ def settings(folder: Path) -> Mapping[str, Any]:
     (project / "README.md").write_text("# A project\n\nTODO: say what it is for.\n", encoding="utf-8")
     (project / "src" / "app.py").write_text("def main() -> None:\n    print('ünïcode')\n", encoding="utf-8")
     (project / "src" / "data.bin").write_bytes(b"\x00\xff")
+    (project / "draft.txt").write_text("Buy milk.\n", encoding="utf-8")
     with closing(sqlite3.connect(database)) as connection:
         connection.executescript(SHOP)
-    return {"tools": {"root": project}, "sql": {"database": database}}
+    return {"tools": {"root": project, "write": ["."]}, "sql": {"database": database}}
 
 
 @contextmanager

@@ -22,13 +22,18 @@ WORKS: Mapping[str, Mapping[str, Any]] = {
     "list_directory": {"path": "."},
     "list_packages": {"prefix": "nr"},
     "list_tables": {},
+    "move_file": {"source": "draft.txt", "destination": "src/list.txt"},
     "read_file": {"path": "src/app.py"},
     "read_records": {"table": "orders", "filters": {"status": "open"}, "order": "total desc"},
     "search_code": {"text": "def main"},
     "search_records": {"table": "orders", "text": "OPEN", "where": [{"field": "total", "operator": ">", "value": 1}]},
     "table_schema": {"table": "orders"},
+    "write_file": {"path": "README.md", "content": "# A project\n", "overwrite": True},
 }
 """For each tool a call that must succeed; a tool that is missing here fails `test_every_tool_is_listed`."""
+
+WRITE = {"move_file", "write_file"}
+"""Those that change something, which the host has to switch on."""
 
 
 @pytest.fixture
@@ -59,11 +64,13 @@ def test_tool_keeps_the_contract(name: str, tools: dict[str, Tool]) -> None:
 
 @pytest.mark.parametrize("name", WORKS)
 def test_tool_that_writes_would_say_so(name: str, tools: dict[str, Tool]) -> None:
-    """The first tools only read: they are offered unasked and need nobody's approval."""
+    """Readers are offered unasked and need nobody's approval; what writes waits for a person, who sees what it does."""
     if name not in tools:
         pytest.skip(f"the plugin of {name} is not here")
 
-    assert (False, False) == (tools[name].writes, tools[name].needs_approval)
+    writes = name in WRITE
+    tool = tools[name]
+    assert (writes, writes, writes) == (tool.writes, tool.needs_approval, tool.preview is not None)
 
 
 def test_core_lets_nothing_of_a_tool_out() -> None:

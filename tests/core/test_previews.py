@@ -164,6 +164,13 @@ class TestTool:
         assert Tool.from_schema("now", "Say when.", {}, max, preview=lambda: "x").previewer is not None
         assert attrs.evolve(made, preview=None).previewer is None
 
+    def test_defaults_survive_another_function(self) -> None:
+        """Hosts and tests put their own in front of a tool's; what the schema says still holds."""
+        made = attrs.evolve(renaming(lambda old, new: old + new), function=lambda **_: "x")
+
+        assert made.previewer is not None
+        assert "ab" == made.previewer({"old": "a"}, ToolContext())
+
     def test_none_is_usual(self) -> None:
         """Tools that say nothing have no preview."""
         assert renaming(None).preview is None
@@ -174,8 +181,8 @@ class TestTool:
         [
             ("x", "must be a function, not a str"),
             (print, "no Python function"),
-            (lambda older: older, "takes 'older', which a call may not have"),
-            (lambda old, /: old, "takes 'old', which a call may"),
+            (lambda older: older, "takes 'older', which is no parameter of the tool"),
+            (lambda old, /: old, "takes 'old', which is no parameter"),
         ],
     )
     def test_one_that_cannot_be_called_is_refused(self, preview: Any, why: str) -> None:
@@ -342,10 +349,11 @@ class TestRuns:
         pending = held(Sync(), lambda: "x").pending
         desk = _desk(toolbox, None, None, None, None)
         turn = Previewing(desk, pending, made.append)  # type: ignore[arg-type]
+        turn.take(None)
         turn.leave()
         turn.work()
 
-        assert [] == made
+        assert ([], False) == (made, turn.done)
 
 
 class TestKept:

@@ -21,7 +21,7 @@ def previewer_of(preview: Callable[..., Any], function: Callable[..., Any], para
         parameters: JSON Schema of the tool's arguments.
 
     Raises:
-        InvalidSchemaError: It is no Python function, is asynchronous, or needs what a call may not have.
+        InvalidSchemaError: It is no Python function, is asynchronous, or needs what is no parameter of the tool.
     """
     if not callable(preview):
         raise InvalidSchemaError(f"must be a function, not a {type(preview).__name__}", path="preview")
@@ -29,16 +29,12 @@ def previewer_of(preview: Callable[..., Any], function: Callable[..., Any], para
         raise InvalidSchemaError("is asynchronous; a preview may block, so write it with def", path="preview")
     context, defaults = context_of(preview), _defaults(function, parameters["properties"])
     taken = {p.name: p for p in parameters_of(preview) if p.name != context}
-    sure = {*defaults, *parameters.get("required", ())}
     everything = False
     for parameter in taken.values():
         if parameter.kind is parameter.VAR_KEYWORD:
             everything = True
-        elif _lacking(parameter, sure):
-            raise InvalidSchemaError(
-                f"takes {parameter.name!r}, which a call may not have; name a parameter of the tool, or give a default",
-                path="preview",
-            )
+        elif _unknown(parameter, parameters["properties"]):
+            raise InvalidSchemaError(f"takes {parameter.name!r}, which is no parameter of the tool", path="preview")
 
     def previewed(arguments: Mapping[str, Any], call: ToolContext) -> object:
         given = {name: value for name, value in {**defaults, **arguments}.items() if everything or name in taken}
@@ -48,14 +44,15 @@ def previewer_of(preview: Callable[..., Any], function: Callable[..., Any], para
 
 
 def _defaults(function: Callable[..., Any], known: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the defaults of a tool's function, which a call's arguments leave out."""
+    """Return what a call's arguments leave out: the defaults of a tool's function, else those its schema says."""
+    said = {name: schema["default"] for name, schema in known.items() if "default" in schema}
     try:
         found = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):  # a function of another language, described by a schema
-        return {}
-    return {p.name: p.default for p in found if p.name in known and p.default is not p.empty}
+        return said
+    return said | {p.name: p.default for p in found if p.name in known and p.default is not p.empty}
 
 
-def _lacking(parameter: inspect.Parameter, sure: set[str]) -> bool:
+def _unknown(parameter: inspect.Parameter, known: Mapping[str, Any]) -> bool:
     by_name = parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)
-    return not by_name or (parameter.name not in sure and parameter.default is parameter.empty)
+    return not by_name or (parameter.name not in known and parameter.default is parameter.empty)

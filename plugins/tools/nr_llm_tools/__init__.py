@@ -14,12 +14,14 @@ from nr_llm_tools.exploring import EXPLORE_PROJECT
 from nr_llm_tools.files import FileTools
 from nr_llm_tools.interpreter import InterpreterTools
 from nr_llm_tools.settings import ToolsSettings
+from nr_llm_tools.writing import WriteTools
 
 __all__ = [
     "ClockTools",
     "FileTools",
     "InterpreterTools",
     "ToolsSettings",
+    "WriteTools",
     "calculate",
     "nr_llm_configurations",
     "nr_llm_tools",
@@ -28,9 +30,10 @@ __all__ = [
 
 @hookimpl
 def nr_llm_tools(settings: ToolsSettings) -> Iterable[Tool]:
-    """Contribute the tools of this distribution; the files they read are those below ``settings.root``."""
+    """Contribute the tools of this distribution; files are those below ``settings.root``."""
     return (
         *FileTools(settings).tools(),
+        *WriteTools(settings).tools(),
         *InterpreterTools().tools(),
         calculate,
         *ClockTools().tools(),

@@ -143,7 +143,31 @@ PRIVATE_DATA: Final = (
 )
 """What shells, editors and browsers remember of a person."""
 
-DENIED: Final = VERSION_CONTROL + CREDENTIAL_FOLDERS + CREDENTIAL_FILES + KEYS + PRIVATE_DATA
+DRAFT: Final = ".nr-llm-draft-"
+"""How the drafts of files begin that are being written; one is left where a process was killed meanwhile."""
+
+DENIED: Final = (*VERSION_CONTROL, *CREDENTIAL_FOLDERS, *CREDENTIAL_FILES, *KEYS, *PRIVATE_DATA, f"{DRAFT}*")
+
+STARTED_UNASKED: Final = (
+    "nr-llm.toml",
+    ".bash*",
+    ".profile",
+    ".login",
+    ".xprofile",
+    ".zprofile",
+    ".zshrc",
+    ".zlogin",
+    ".config/fish",
+    ".config/autostart",
+    ".gitconfig",
+    ".vscode",
+    ".idea",
+    ".husky",
+    "sitecustomize.py",
+    "usercustomize.py",
+    "*.pth",
+)
+"""What other programs run or obey as soon as it is there: no tool writes it, whatever a person approves in passing."""
 
 NOISE: Final = frozenset(
     {

@@ -139,8 +139,8 @@ def open_file(root: int, parts: Parts, denied: Denied) -> Iterator[int]:
     Raises:
         ToolError: It is a folder, or cannot be had.
     """
-    with _parent(root, parts, denied) as folder, _one_answer(parts):
-        if stat.S_ISDIR(_lstat(folder, parts[-1]).st_mode):
+    with open_parent(root, parts, denied) as folder, one_answer(parts):
+        if stat.S_ISDIR(look_at(folder, parts[-1]).st_mode):
             raise ToolError(f"'{shown(parts)}' is a folder. list_directory shows what is in it.")
         fd = open_child_file(folder, parts[-1])
     try:
@@ -158,8 +158,8 @@ def is_file(root: int, parts: Parts, denied: Denied) -> bool:
     """
     if not parts:
         return False
-    with _parent(root, parts, denied) as folder, _one_answer(parts):
-        return stat.S_ISREG(_lstat(folder, parts[-1]).st_mode)
+    with open_parent(root, parts, denied) as folder, one_answer(parts):
+        return stat.S_ISREG(look_at(folder, parts[-1]).st_mode)
 
 
 def open_child_folder(folder: int, name: str) -> int:
@@ -182,7 +182,7 @@ def open_child_file(folder: int, name: str) -> int:
     Raises:
         OSError: It is a link, no regular file, or cannot be had.
     """
-    _check_regular(_lstat(folder, name))
+    _check_regular(look_at(folder, name))
     fd = os.open(name, _FILE, dir_fd=folder)
     try:
         _check_regular(os.fstat(fd))
@@ -197,13 +197,25 @@ def _check_regular(status: os.stat_result) -> None:
         raise OSError(errno.EINVAL, "not a regular file")
 
 
-def _lstat(folder: int, name: str) -> os.stat_result:
+def look_at(folder: int, name: str) -> os.stat_result:
+    """
+    Return what there is of that name in a folder, a link as a link.
+
+    Raises:
+        OSError: There is nothing, or it cannot be told.
+    """
     return os.stat(name, dir_fd=folder, follow_symlinks=False)
 
 
 @contextmanager
-def _one_answer(asked: Parts) -> Iterator[None]:
-    """Turn whatever the system says of a path into the one answer, but not what it says of itself."""
+def one_answer(asked: Parts) -> Iterator[None]:
+    """
+    Turn whatever the system says of a path into the one answer, but not what it says of itself.
+
+    Raises:
+        ToolError: The system said something of the path.
+        OSError: The system said something of itself.
+    """
     try:
         yield
     except (OSError, UnicodeError) as error:
@@ -213,7 +225,13 @@ def _one_answer(asked: Parts) -> Iterator[None]:
 
 
 @contextmanager
-def _parent(root: int, parts: Parts, denied: Denied) -> Iterator[int]:
+def open_parent(root: int, parts: Parts, denied: Denied) -> Iterator[int]:
+    """
+    Open the folder that `parts`, a file or folder that need not exist, is in.
+
+    Raises:
+        ToolError: `parts` is the root folder or refused, or the folder cannot be had.
+    """
     if not parts:
         raise ToolError("The path names the root folder. list_directory shows what is in it.")
     if denied(parts):
@@ -232,7 +250,7 @@ def _descend(root: int, parts: Parts, denied: Denied, *, asked: Parts) -> int:
         try:
             if denied(parts[:depth]):
                 raise unavailable(asked)
-            with _one_answer(asked):
+            with one_answer(asked):
                 fd = open_child_folder(parent, name)
         finally:
             os.close(parent)

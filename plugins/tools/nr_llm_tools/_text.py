@@ -46,9 +46,29 @@ def read_text(fd: int, *, limit: int) -> str | Skipped:
     data = _read(fd, limit + 1)
     if len(data) > limit:
         return Skipped.LARGE
-    if _is_binary(data[:_SAMPLE]):
+    if is_binary(data[:_SAMPLE]):
         return Skipped.BINARY
     return data.decode("utf-8-sig", errors="replace")
+
+
+def read_exactly(fd: int, *, limit: int) -> str | Skipped:
+    """
+    Return the text of an open file exactly as it is, or why that cannot be had.
+
+    Args:
+        fd: A descriptor at the file's beginning.
+        limit: Bytes the file may have.
+
+    Raises:
+        OSError: The file cannot be read.
+    """
+    data = _read(fd, limit + 1)
+    if len(data) > limit:
+        return Skipped.LARGE
+    try:
+        return Skipped.BINARY if is_binary(data) else data.decode()
+    except UnicodeDecodeError:
+        return Skipped.BINARY
 
 
 def _read(fd: int, most: int) -> bytes:
@@ -59,7 +79,8 @@ def _read(fd: int, most: int) -> bytes:
     return b"".join(pieces)
 
 
-def _is_binary(sample: bytes) -> bool:
+def is_binary(sample: bytes) -> bool:
+    """Return whether bytes are no text, by what is odd in them."""
     if b"\0" in sample:
         return True
     text = sample.decode(errors="replace")

@@ -9,11 +9,13 @@ from typing import Any, cast
 import pytest
 from nr_llm.artifacts import ArtifactType, ToolArtifact
 from nr_llm.events import Event, Finished, TextDelta
+from nr_llm.messages import ToolCall
+from nr_llm.previews import CallPreview
 from nr_llm.prices import Price
 from nr_llm.redaction import Redactor
 from nr_llm.responses import Usage
-from nr_llm.runs import RunResult
-from nr_llm.state import RunState, TerminationReason
+from nr_llm.runs import RunResult, Suspended
+from nr_llm.state import PendingCall, RunState, TerminationReason
 from nr_llm_cli.console import Console
 from nr_llm_cli.exits import Exit
 from nr_llm_cli.narrate import Narrator, show_artifact
@@ -69,6 +71,21 @@ def test_a_diff_has_colours_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> No
     show_artifact(console, ToolArtifact.diff("Label", "a", "a", lines=[("-", "x"), ("+", "y"), (" ", "z")]))
 
     assert said[3:] == [("    -x", {"fg": "red"}), ("    +y", {"fg": "green"}), ("     z", {})]
+
+
+def test_a_call_that_waits_is_shown_with_its_preview(capsys: pytest.CaptureFixture[str]) -> None:
+    """A person sees what it would do, with whatever acts on a terminal written out."""
+    calls = [PendingCall(index=i, call=ToolCall(f"c{i}", "move", {"to": "b"})) for i in range(2)]
+    previews = [CallPreview(index=1, tool="move", lines=["a -> b\x1b[2J", "2 bytes"])]
+    state = RunState(run_id="r", model="scripted:x", pending=calls, previews=previews)
+    Narrator(Console(colour=False)).finish(Suspended(state, tuple(calls)))
+
+    assert capsys.readouterr().err.splitlines() == [
+        '  waits: move {"to":"b"}',
+        '  waits: move {"to":"b"}',
+        "    a -> b\\u001b[2J",
+        "    2 bytes",
+    ]
 
 
 def test_an_artifact_of_an_unknown_type_is_shown_as_json(capsys: pytest.CaptureFixture[str]) -> None:

@@ -187,6 +187,23 @@ def test_a_run_is_shown_to_programs(shop: Shop) -> None:
     assert found["ended"].endswith("Z")
 
 
+def test_a_preview_is_shown_where_its_call_waits() -> None:
+    """With the name of its tool, each line of it, and nothing that acts on a terminal."""
+    from nr_llm import StoredStep
+
+    shown = {"index": 0, "tool": "move", "lines": ["a -> b\x1b", "2 bytes"], "failed": False}
+    calls = [{"id": "c", "name": "move", "arguments": {}}]
+    step = StepRecord(kind="approval", round=1, payload={"requested_tool_calls": calls, "previews": [shown]})
+    lines = lines_of(StoredRun(head=RunHead(run_id="r", model="m"), raw_status="waiting_for_approval"), [
+        StoredStep(sequence=0, at=0.0, step=step)
+    ])  # fmt: skip
+
+    assert [line.strip() for line in lines if "a -> b" in line or "2 bytes" in line] == [
+        "move would: a -> b\\u001b",
+        "2 bytes",
+    ]
+
+
 def test_rare_facts_are_shown() -> None:
     """What not every run has: a cost, an actor, packages, and steps of kinds that come later."""
     from nr_llm import StoredStep

@@ -136,9 +136,10 @@ GROQ = Dialect(
     key_variables=("GROQ_API_KEY",),
     max_tokens="max_completion_tokens",
     media=("image/",),
-    # https://console.groq.com/docs/models
     models=(
-        Known("meta-llama/llama-4", 131_072, 8_192, ("image/",)),
+        # https://vercel.com/ai-gateway/models/llama-4-scout
+        Known("meta-llama/llama-4-scout", 131_072, None, ("image/",)),
+        # https://console.groq.com/docs/models
         Known("openai/gpt-oss", 131_072, 65_536, ()),
         Known("llama-3.3-70b-versatile", 131_072, 32_768, ()),
         Known("llama-3.1-8b-instant", 131_072, 131_072, ()),
@@ -159,9 +160,10 @@ MISTRAL = Dialect(
     prefixed=True,
     id_length=9,
     id_exact=True,
-    # https://docs.mistral.ai/getting-started/models
+    # Of a name that moves on, the smallest window it stood for: https://mastra.ai/models/providers/mistral
     models=(
-        Known("mistral-(medium|large)-|pixtral-large-", 128_000, attachments=("image/",)),
+        Known("mistral-medium-|pixtral-large-", 128_000, attachments=("image/",)),
+        Known(r"mistral-large-2[34]\d\d", 128_000, attachments=()),  # https://ollama.com/library/mistral-large
         Known("codestral-", 256_000, attachments=()),
     ),
     structured_output="alone",
@@ -195,8 +197,8 @@ DEEPSEEK = Dialect(
     key_variables=("DEEPSEEK_API_KEY",),
     replayed=("reasoning_content",),
     strict=False,
-    # https://api-docs.deepseek.com/quick_start/pricing
-    models=(Known("deepseek-chat", 128_000, 8_192, ()), Known("deepseek-reasoner", 128_000, 65_536, ())),
+    # https://api-docs.deepseek.com/quick_start/pricing-details-usd; the names move on to models of other windows
+    models=(Known("deepseek-(chat|reasoner)$", attachments=()),),
     max_tools=128,
     structured_output="none",
 )
@@ -207,8 +209,10 @@ XAI = Dialect(
     key_variables=("XAI_API_KEY",),
     # https://docs.x.ai/docs/guides/reasoning
     lacking=((re.compile(r"grok-4|grok-3-mini|grok-code"), ("frequency_penalty", "presence_penalty", "stop")),),
-    # https://docs.x.ai/docs/models
-    models=(Known("grok-4-0709|grok-4$", 256_000, None, ("image/",)), Known("grok-3", 131_072, None, ())),
+    models=(
+        Known("grok-4-0709|grok-4$", 256_000, None, ("image/",)),  # https://openrouter.ai/x-ai/grok-4
+        Known("grok-3", 131_072),  # https://docs.x.ai/docs/models
+    ),
     max_tools=128,
     structured_output="native",
 )

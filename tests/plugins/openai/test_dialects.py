@@ -280,8 +280,11 @@ def test_settings_a_model_refuses_are_left_out(caplog: pytest.LogCaptureFixture)
         ("openai", "unheard-of", None),
         ("groq", "meta-llama/llama-4-scout-17b-16e-instruct", ("image/",)),
         ("mistral", "mistral-medium-latest", ("image/",)),
+        ("mistral", "mistral-large-2411", ()),
+        ("mistral", "mistral-large-latest", None),
         ("deepseek", "deepseek-chat", ()),
         ("xai", "grok-4-0709", ("image/",)),
+        ("xai", "grok-3-mini", None),
         ("compatible", "gpt-4o", None),
     ],
 )

@@ -12,15 +12,15 @@ import logging
 import os
 import time
 import uuid
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from operator import is_
-from typing import Final, Literal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import Final, Literal, TypeVar
 from weakref import WeakSet
 
 import attrs
 
-from nr_llm._json import JSON, dump_value
+from nr_llm._entries import Entries, common, spans
+from nr_llm._json import dump_value
 from nr_llm._live import LiveState
 from nr_llm.cancellation import Cancellation
 from nr_llm.errors import RunCancelledError, RunClaimedError, RunExistsError, StoreError, SuspensionError
@@ -35,7 +35,6 @@ from nr_llm.records import (
     RunStatus,
     RunTotals,
     StoredRun,
-    TranscriptEntry,
     Written,
 )
 from nr_llm.state import RunState, TerminationReason
@@ -47,6 +46,8 @@ LEASE_SECONDS: Final = 900.0
 
 MACHINE_CHARACTERS: Final = 32
 """Of a machine's name so many are in a segment's, which stays below 64 (the reference system's figure)."""
+
+T = TypeVar("T")
 
 OnFailure = Literal["stop", "continue"]
 
@@ -143,6 +144,7 @@ class Keeper:
     _numbers: dict[int, tuple[int, ChatMessage]] = attrs.field(factory=dict, init=False)  # by identity
     _entries: int = attrs.field(default=0, init=False)
     _state: LiveState = attrs.field(factory=LiveState, init=False)
+    _doubt: Callable[[], None] | None = attrs.field(default=None, init=False)
 
     def open(self, state: RunState) -> None:
         """
@@ -159,7 +161,8 @@ class Keeper:
         with self._guarded(writes=False):
             change, done = self._change(state)
             try:
-                self.store.create(self.head, attrs.evolve(change, owner=None, claim=self.owner))
+                claimed = attrs.evolve(change, owner=None, claim=self.owner)
+                self._doubted(lambda: self.store.create(self.head, claimed), done)
             except RunExistsError:
                 if not (state.rounds or state.pending):
                     raise
@@ -178,6 +181,7 @@ class Keeper:
             StoreError: It could not be kept.
         """
         with self._guarded(writes=self._is_write(step, state)):
+            self._be_sure()
             self._write(*self._change(state, step))
 
     def close(self, state: RunState, error: BaseException | None = None) -> None:
@@ -191,6 +195,8 @@ class Keeper:
         """
         if self._closed:
             return
+        with suppress(Exception):  # a store that fails says so below
+            self._be_sure()
         change, done = self._change(state)
         if state.reason is None:
             self._suspend(change, done, waits=_waits(state))
@@ -210,6 +216,8 @@ class Keeper:
         except (RunCancelledError, RunClaimedError):
             raise
         except Exception as error:
+            if self._is_waiting():
+                return
             raise SuspensionError(
                 f"Run {self.head.run_id} has to wait for a person and could not be kept ({type(error).__name__}); "
                 "nobody is asked, and nothing more is run."
@@ -261,6 +269,9 @@ class Keeper:
             return self.store.write(claim)
         except StoreError:
             now = self.store.run(self.head.run_id)
+            if now is not None and now.owner == self.owner:  # the answer got lost, as when a connection breaks
+                entries = len(self.store.transcript(self.head.run_id))
+                return Written(applied=True, status=now.raw_status, sequence=now.steps, transcript=entries)
             if now is None or self.taking is None or now.steps == self.taking.run.steps:
                 raise
             return Written(applied=False, status=now.raw_status)  # it was decided on, and waits for the next decision
@@ -268,7 +279,7 @@ class Keeper:
     def _write(self, change: RunChange, done: Callable[[], None], *, stops: bool = True) -> None:
         if not self._kept:
             raise StoreError(f"Run {self.head.run_id} is not in the store, which failed when it began.")
-        written = self.store.write(change)
+        written = self._doubted(lambda: self.store.write(change), done)
         if not written.applied and not (written.stop and change.unless_stopped):
             self._closed = True
             raise RunClaimedError(self.head.run_id, written.status)
@@ -277,6 +288,37 @@ class Keeper:
         if written.stop and stops:
             self.cancelled.cancel("somebody asked the store to stop the run")
             raise RunCancelledError("The run was stopped from outside.")
+
+    def _doubted(self, write: Callable[[], T], done: Callable[[], None]) -> T:
+        """Return what a write returns; after one that failed nobody knows yet whether it was kept."""
+        try:
+            return write()
+        except RunExistsError:
+            raise
+        except Exception:
+            self._doubt = done
+            raise
+
+    def _be_sure(self) -> None:
+        """Take in a change that was kept though its answer got lost, or all that follows would be refused."""
+        if self._doubt is None:
+            return
+        done = self._doubt
+        now = self.store.run(self.head.run_id)
+        self._doubt = None
+        if now is None or now.owner != self.owner:
+            return
+        entries = len(self.store.transcript(self.head.run_id))
+        if not self._kept or now.steps > self._sequence or entries > self._entries:
+            self._kept = True
+            done()
+
+    def _is_waiting(self) -> bool:
+        """Return whether the run waits, although the answer to that got lost."""
+        with suppress(Exception):
+            now = self.store.run(self.head.run_id)
+            return now is not None and now.status in WAITING and now.steps == self._sequence
+        return False
 
     @contextmanager
     def _guarded(self, *, writes: bool) -> Iterator[None]:
@@ -302,8 +344,8 @@ class Keeper:
 
     def _change(self, state: RunState, step: RunStep | None = None) -> tuple[RunChange, Callable[[], None]]:
         """Return what a record adds, and what to call once it is kept."""
-        start = _common(self._live, state.messages)
-        entries = _Entries(self._numbers, self._entries, self.filter)
+        start = common(self._live, state.messages)
+        entries = Entries(self._numbers, self._entries, self.filter)
         if self.filter.level.keeps_content:
             for message in state.messages[start:]:
                 entries.number(message)
@@ -334,49 +376,10 @@ class Keeper:
 
         return change, done
 
-    def _filtered(self, step: RunStep, entries: _Entries) -> StepRecord:
+    def _filtered(self, step: RunStep, entries: Entries) -> StepRecord:
         sent = step.messages_sent
         if sent is None or not self.filter.level.keeps_content:
             return self.filter.record(step)
         record = self.filter.record(attrs.evolve(step, messages_sent=None))
         numbers = [entries.number(message, said=False) for message in sent]
         return attrs.evolve(record, payload={**record.payload, "messages_sent": spans(numbers)})
-
-
-@attrs.define(eq=False)
-class _Entries:
-    """The messages that a record adds to those kept before, each with its number."""
-
-    known: dict[int, tuple[int, ChatMessage]]
-    first: int
-    filter: StepFilter
-    new: list[TranscriptEntry] = attrs.field(factory=list)
-    numbers: dict[int, tuple[int, ChatMessage]] = attrs.field(factory=dict)
-
-    def number(self, message: ChatMessage, *, said: bool = True) -> int:
-        """Return the number of a message, which is new if nobody knows it."""
-        found = self.numbers.get(id(message)) or self.known.get(id(message))
-        if found is not None:
-            return found[0]
-        number = self.first + len(self.new)
-        self.new.append(TranscriptEntry(self.filter.kept(message), said))
-        self.numbers[id(message)] = (number, message)  # with the message, whose identity is its name
-        return number
-
-
-def spans(numbers: Sequence[int]) -> list[JSON]:
-    """Return numbers as ``[first, end]`` pairs, `end` not included; a conversation is one pair."""
-    found: list[list[int]] = []
-    for number in numbers:
-        if found and found[-1][1] == number:
-            found[-1][1] = number + 1
-        else:
-            found.append([number, number + 1])
-    return [list(pair) for pair in found]
-
-
-def _common(before: Sequence[ChatMessage], now: Sequence[ChatMessage]) -> int:
-    """Return how many messages two conversations share at their beginning, by identity."""
-    if len(now) >= len(before) and all(map(is_, before, now)):
-        return len(before)
-    return next((i for i, pair in enumerate(zip(before, now, strict=False)) if pair[0] is not pair[1]), len(now))

@@ -368,6 +368,77 @@ class RunCases:
         assert RunHistory(store, HOST).conversation("run-1") == result.messages
         assert ran(store).status is RunStatus.COMPLETED
 
+    @pytest.mark.parametrize("lost", ["create", "request", "llm", "tool", "fence", "wait"])
+    def test_an_answer_that_got_lost(self, face: Face, store: RunStore, lost: str) -> None:
+        """A change that was kept all the same, as when a connection breaks in a commit, is not kept twice or missed."""
+        times = iter([True])
+
+        def break_off(change: RunChange) -> None:
+            kind = change.steps[0].kind if change.steps else "fence" if change.status is None else "wait"
+            if kind == lost and next(times, False):
+                raise OSError("connection lost")
+
+        class Breaking(Wrapped):
+            def create(self, head: Any, change: RunChange) -> None:
+                self.inner.create(head, change)
+                if lost == "create":
+                    raise OSError("connection lost")
+
+        calls = {"fence": "put", "wait": "change_it"}
+        replies = [calling((calls.get(lost, "look"), {})), "done"]
+        breaking = Breaking(store, after=break_off)
+        with self.harness(breaking, on_store_failure="continue", privacy="full") as harness:
+            if lost == "fence":
+                with pytest.raises(StoreError, match="OSError"):
+                    face.run(harness, replies=replies, tools=NAMES)
+            else:
+                face.run(harness, replies=replies, tools=NAMES)
+
+        went = ["request", "llm", "tool", "request", "llm"]
+        kept = {"fence": went[:2], "wait": ["request", "llm", "approval"]}.get(lost, went)
+        ends = {"fence": RunStatus.FAILED, "wait": RunStatus.WAITING_FOR_APPROVAL}
+        assert kinds(store) == kept
+        assert ran(store).status is ends.get(lost, RunStatus.COMPLETED)
+        assert (store.live("run-1") is None) is (lost != "wait")
+        said = [message.role for message in RunHistory(store, HOST).conversation("run-1")]
+        assert said == [Role.USER, Role.ASSISTANT, Role.TOOL, Role.ASSISTANT][: {"fence": 3, "wait": 2}.get(lost, 4)]
+
+    def test_a_decision_whose_answer_got_lost(self, face: Face, store: RunStore) -> None:
+        """It was taken: the run goes on with it, since nobody else has."""
+
+        def break_off(change: RunChange) -> None:
+            if change.claim:
+                raise StoreError("The connection broke.")
+
+        with self.harness(Wrapped(store, after=break_off)) as harness:
+            held = face.run(harness, replies=[calling(("change_it", {"what": "a"}))], tools=NAMES)
+            result = face.resume(harness, held, replies=["done"])
+
+        assert [call.content for call in result.invocations] == ["changed a"]
+        assert kinds(store) == ["request", "llm", "approval", "tool", "request", "llm"]
+        assert ran(store).status is RunStatus.COMPLETED
+
+    def test_a_store_that_is_gone_when_a_run_has_to_wait(self, face: Face, store: RunStore) -> None:
+        """Nobody is asked, and that is the error, also where the store cannot even say what it has."""
+        gone: list[bool] = []
+
+        class Gone(Wrapped):
+            def run(self, run_id: str) -> Any:
+                if gone:
+                    raise OSError("no route")
+                return self.inner.run(run_id)
+
+        def leave(change: RunChange) -> None:
+            if change.status is RunStatus.WAITING_FOR_APPROVAL:
+                gone.append(True)
+                raise OSError("no route")
+
+        with (
+            self.harness(Gone(store, before=leave)) as harness,
+            pytest.raises(SuspensionError, match="nobody is asked"),
+        ):
+            face.run(harness, replies=[calling(("change_it", {}))], tools=NAMES)
+
     @pytest.mark.parametrize("on_failure", ["stop", "continue"])
     def test_c62_a_write_that_cannot_be_kept(self, face: Face, store: RunStore, on_failure: Any) -> None:
         """A write whose fence or result cannot be kept stops the run, whatever was wished."""

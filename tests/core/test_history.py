@@ -27,7 +27,7 @@ from nr_llm import (
 from nr_llm._abandoned import process_is_there
 from nr_llm._aside import aside
 from nr_llm._calls import discard
-from nr_llm._keeping import _common
+from nr_llm._entries import common
 from nr_llm._threads import DaemonThreads
 from nr_llm.actors import Actor as Same
 from nr_llm.testing import Harness, StoreContract, calling
@@ -201,7 +201,7 @@ def test_what_conversations_share() -> None:
     """Their beginning, message by message, also where one was replaced or is gone."""
     a, b, c = (ChatMessage.user(text) for text in "abc")
 
-    assert [_common((a, b), now) for now in ((a, b, c), (a, c), (a,), (), (c, a, b))] == [2, 1, 1, 0, 0]
+    assert [common((a, b), now) for now in ((a, b, c), (a, c), (a,), (), (c, a, b))] == [2, 1, 1, 0, 0]
 
 
 def test_what_is_no_coroutine_is_left_alone() -> None:

@@ -16,13 +16,13 @@ import attrs
 from nr_llm._begun import begun
 from nr_llm._drive import Ended, advance
 from nr_llm._json import JSON, decode, encode
-from nr_llm._loop import Plan, tool_loop
+from nr_llm._loop import Plan, dry_run, tool_loop
 from nr_llm._settle import settle
 from nr_llm._turns import OUTCOME_UNKNOWN, declined, note_of
-from nr_llm.approvals import Decision, decided
+from nr_llm.approvals import Decision, StaleDecisionError, decided
 from nr_llm.artifacts import ToolArtifact
 from nr_llm.effects import CallOutcome, Complete, Effect, Invoke, Preview, Record
-from nr_llm.errors import ConfigurationError, RunNotFoundError
+from nr_llm.errors import ConfigurationError, InvalidValueError, RunNotFoundError
 from nr_llm.history import RunHistory
 from nr_llm.messages import ChatMessage, ToolCall
 from nr_llm.previews import CallPreview
@@ -90,7 +90,8 @@ def replay(history: RunHistory, run_id: str) -> Replay:
 
     Raises:
         RunNotFoundError: There is no such run.
-        ConfigurationError: It was kept at a level below `full`, so that what it needs is not there.
+        ConfigurationError: It was kept at a level below `full`, so that what it needs is not there, or a newer version
+            wrote what this one cannot read.
     """
     run = history.get(run_id)
     if run is None:
@@ -109,11 +110,23 @@ def replay(history: RunHistory, run_id: str) -> Replay:
     said = history.conversation(run_id)
     told = [step for step in stored if "decisions" not in step.step.payload]  # by the loop; a person said the rest
     again = _Again(stored)
-    state, whole = again.run_through(*begun(run.head.setting, said))
+    try:
+        state, whole = again.run_through(*begun(run.head.setting, said))
+    except (AttributeError, InvalidValueError, LookupError, TypeError, ValueError) as error:
+        raise ConfigurationError(
+            f"The record of run {run_id} holds what this version cannot read ({type(error).__name__}): it cannot be "
+            "replayed.",
+            remedy="Replay it with the version that wrote it, or a newer one.",
+        ) from error
     if not whole and run.status in (RunStatus.CANCELLED, RunStatus.FAILED):
-        state = settle(state, TerminationReason(str(run.status)))
+        state = settle(state, _ended(run))
     differences = (*_compared(told, again.steps), *_told_apart(run, said, state, end=len(stored), whole=whole))
     return Replay(run=run, steps=tuple(again.steps), state=state, differences=differences)
+
+
+def _ended(run: StoredRun) -> TerminationReason:
+    """Return why a run that failed or was stopped did, as far as this version knows the word."""
+    return next((reason for reason in TerminationReason if reason == run.raw_reason), TerminationReason(run.raw_status))
 
 
 class _Over(Exception):  # noqa: N818 - no fault: the record has no further answer
@@ -131,6 +144,7 @@ class _Again:
                 self._decisions[self._known] = step.step
             else:
                 self._known += 1
+        self._dry = any(step.step.kind == StepKind.ASSEMBLED for step in stored)
         self._replies = iter([step.step for step in stored if step.step.kind == StepKind.LLM])
         self._results = [step.step for step in stored if step.step.kind == StepKind.TOOL]
         self._held = iter([step.step for step in stored if step.step.kind == StepKind.APPROVAL])
@@ -149,7 +163,7 @@ class _Again:
         return self._last, True
 
     def _segment(self, state: RunState, plan: Plan) -> Outcome:
-        flow = tool_loop(state, plan)
+        flow = dry_run(state, plan) if self._dry else tool_loop(state, plan)
         current: Effect[Any] | Ended[Outcome] = advance(flow)
         while not isinstance(current, Ended):
             try:
@@ -197,7 +211,10 @@ class _Again:
     def _decided(self, state: RunState) -> RunState:
         """Return a held turn with what a person said, as the record or else the results of its calls tell."""
         if (kept := self._decisions.get(len(self.steps))) is not None:
-            return self._as_filled(state, kept) if kept.kind == StepKind.INPUT else _as_decided(state, kept)
+            try:
+                return self._as_filled(state, kept) if kept.kind == StepKind.INPUT else _as_decided(state, kept)
+            except StaleDecisionError:  # it came to another turn than the one that was decided on
+                raise _Over from None
         results = {step.payload.get("tool_call_id"): step.payload.get("tool_result") for step in self._results}
         if len(self.steps) == self._known:
             raise _Over

@@ -10,6 +10,7 @@ from nr_llm import (
     HOST,
     CompletionResponse,
     ConfigurationError,
+    GuardrailError,
     Limits,
     RunHistory,
     RunNotFoundError,
@@ -22,7 +23,7 @@ from nr_llm import (
     tool,
 )
 from nr_llm.artifacts import ToolArtifact
-from nr_llm.records import RunChange
+from nr_llm.records import RunChange, Written
 from nr_llm.results import ToolResult
 from nr_llm.testing import Harness, calling
 
@@ -91,6 +92,7 @@ class ReplayCases:
             pytest.param({"replies": ["no", '{"n": 1}'], "output": Answer}, id="form"),
             pytest.param({"replies": [CompletionResponse(refusal="I will not.")]}, id="refusal"),
             pytest.param({"replies": ["x"], "dry_run": False, "system": "Be brief."}, id="system"),
+            pytest.param({"replies": ["x"], "dry_run": True}, id="dry run"),
         ],
     )
     def test_the_same_again(self, face: Face, store: RunStore, settings: dict[str, Any]) -> None:
@@ -168,6 +170,58 @@ class ReplayCases:
         ]
         assert changed.differences[0].stored is not None
         assert changed.differences[0].stored["tool_result"] == "saw a"
+
+    def test_a_run_that_a_guardrail_ended(self, face: Face, store: RunStore) -> None:
+        """It ends for the reason that was kept."""
+
+        def guard(inner: Any) -> Any:
+            def completer(request: Any) -> Any:
+                yield from inner(request)
+                raise GuardrailError("no", guardrail="none")
+
+            return completer
+
+        with (
+            Harness(tools=ALL, store=store, privacy="full", middleware=[guard]) as harness,
+            pytest.raises(GuardrailError),
+        ):
+            face.run(harness, replies=["x"], tools=EVERY)
+        again = replay(RunHistory(store, HOST), "run-1")
+
+        assert (again.differences, again.state.reason) == ((), TerminationReason.POLICY_DENIED)
+
+    def test_a_decision_that_fits_no_more(self, face: Face, store: RunStore, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Where the replay comes to another turn than the one a person decided on, it ends there and says so."""
+        with Harness(tools=ALL, store=store, privacy="full") as harness:
+            face.run(harness, replies=[calling(("change_it", {"what": "a"}))], tools=EVERY)
+            waiting = RunHistory(store, HOST).waiting("run-1")
+            assert waiting is not None
+            harness.provider.script("done")
+            harness.runtime.decide("run-1", [waiting.decision(0, approve=True)], by=HOST)
+        monkeypatch.setattr("nr_llm.approvals.call_digest", lambda *_: "of another turn")
+        again = replay(RunHistory(store, HOST), "run-1")
+
+        assert [one.fields for one in again.differences] == [("step",)] * 3 + [("reason",)]
+
+    def test_a_word_of_a_newer_version(self, face: Face, store: RunStore) -> None:
+        """The replay says that it cannot read the record, and what to do."""
+
+        def newer(change: RunChange) -> RunChange:
+            steps = [
+                attrs.evolve(step, payload={**step.payload, "finish_reason": "musing"}) if step.kind == "llm" else step
+                for step in change.steps
+            ]
+            return attrs.evolve(change, steps=tuple(steps))
+
+        class Newer(Wrapped):
+            def write(self, change: RunChange) -> Written:
+                return self.inner.write(newer(change))
+
+        with Harness(tools=ALL, store=Newer(store), privacy="full") as harness:
+            face.run(harness, replies=["done"], tools=EVERY)
+
+        with pytest.raises(ConfigurationError, match=r"this version cannot read \(ValueError\).*or a newer one"):
+            replay(RunHistory(store, HOST), "run-1")
 
     def test_a_run_that_began_elsewhere(self, face: Face, store: RunStore) -> None:
         """Its record has no beginning, and says so."""

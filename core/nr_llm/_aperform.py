@@ -267,7 +267,7 @@ class AsyncPerformer:
         """Tell store and observers how the run ended; a store that fails is told again once the run is settled."""
         try:
             await self._keep("close", state, error)
-        except Exception:
+        except BaseException:
             if error is not None:
                 self.desk.part(state)
             raise

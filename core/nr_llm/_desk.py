@@ -92,7 +92,6 @@ class Desk:
     purse: Purse | None = None
     abandoned: int = 0
     invocations: list[ToolInvocation] = attrs.field(factory=list)
-    _left: bool = attrs.field(default=False, init=False)
 
     @property
     def provider_name(self) -> str:
@@ -170,19 +169,13 @@ class Desk:
         self.last, self.finished, self.started, self.lost = state, {}, set(), 0.0
 
     def part(self, state: RunState) -> None:
-        """Tell the observers, once, how the run ended."""
-        if self._leave():
-            self.observers.tell("close", state)
-
-    def _leave(self) -> bool:
-        """Return whether this is the first time the run is closed; then a spent budget is logged."""
-        first, self._left = not self._left, True
-        if first and self.last.reason is not None and self.last.reason.budget:
+        """Tell the observers how the run ended, and the log if a budget is spent."""
+        self.observers.tell("close", state)
+        if self.last.reason is not None and self.last.reason.budget:
             spent = self.last.usage.total_tokens
             text = "Run %s stopped with %s: its budget is spent (%s tokens, %.1f seconds)"
             known = "unknown" if spent is None else spent
             self.log.warning(text, self.run_id, self.last.reason, known, self.last.seconds)
-        return first
 
     @contextmanager
     def storing(self, method: str) -> Iterator[None]:

@@ -206,7 +206,7 @@ class Performer:
         """Tell store and observers how the run ended; a store that fails is told again once the run is settled."""
         try:
             self._keep("close", state, error)
-        except Exception:
+        except BaseException:
             if error is not None:
                 self.desk.part(state)
             raise

@@ -60,9 +60,6 @@ def _package(part: RegisteredTool | RegisteredProvider) -> str | None:
 
 @functools.cache
 def _own_version() -> str | None:
-    from importlib.metadata import PackageNotFoundError, version  # reads files, and most runs are not kept
+    from nr_llm._entrypoints import host_version  # reads files, and most runs are not kept
 
-    try:
-        return version("nr-llm")
-    except PackageNotFoundError:
-        return None
+    return host_version()

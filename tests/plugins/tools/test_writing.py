@@ -5,12 +5,16 @@ from __future__ import annotations
 import errno
 import os
 import stat
+import tempfile
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import nr_llm_tools
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from nr_llm import (
     ConfigurationError,
     PluginHost,
@@ -554,6 +558,21 @@ class TestRaces:
         assert pen.names == ["a.txt"]
         assert (desk.root / "a.txt").read_text() == "theirs"
 
+    def test_a_file_that_goes_before_it_is_moved(
+        self, pen: Pen, desk: Desk, way: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """The answer is that of a file that was never there."""
+        path = desk.write("a.txt")
+        rename = nr_llm_tools.writing.rename_new
+
+        def late(*names: str, **folders: int) -> None:
+            path.unlink()
+            rename(*names, **folders)
+
+        monkeypatch.setattr(nr_llm_tools.writing, "rename_new", late)
+
+        assert "There is no readable file or folder 'a.txt'" in pen.move("a.txt", "b.txt")
+
     def test_a_file_that_goes_on_has_been_moved(self, pen: Pen, desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
         """What others do with it afterwards is their business."""
         desk.write("a.txt")
@@ -675,3 +694,44 @@ def test_the_root_is_not_the_current_folder(pen: Pen, tmp_path: Path, monkeypatc
 
     assert not (tmp_path / "a.txt").exists()
     assert (pen.root / "a.txt").exists()
+
+
+@pytest.fixture(scope="module")
+def trap() -> Iterator[Path]:
+    """A root full of links to the outside, shared by all generated paths."""
+    with tempfile.TemporaryDirectory() as name:
+        base = Path(name)
+        root = base / "root"
+        (root / "a" / "b").mkdir(parents=True)
+        (base / "root-evil").mkdir()
+        for folder in (base, base / "root-evil"):
+            (folder / "out").write_text(OUTSIDE)
+        for folder in (root, root / "a", root / "a" / "b"):
+            (folder / "up").symlink_to("..")
+            (folder / "abs").symlink_to(base)
+            (folder / "evil").symlink_to(base / "root-evil")
+            (folder / "out").symlink_to(base / "out")
+        yield root
+
+
+PIECES = st.sampled_from(
+    ["a", "b", "in", "up", "abs", "evil", "out", "..", ".", "", "root", "root-evil", " ", "\0", "~"]
+)
+PATHS = st.lists(PIECES | st.text(max_size=3), max_size=5).map("/".join)
+
+
+@given(path=PATHS, other=PATHS, overwrite=st.booleans())
+def test_no_path_leads_outside(trap: Path, path: str, other: str, overwrite: bool) -> None:
+    """Whatever pieces a path is made of, nothing outside of the root is written, moved or moved to."""
+    tools = WriteTools(ToolsSettings(root=trap, write=("a", "root", ".")))
+    for call in (
+        lambda: tools.write_file(ToolContext(), path, "written", overwrite=overwrite),
+        lambda: tools.move_file(ToolContext(), path, other),
+    ):
+        with suppress(ToolError):
+            call()
+
+    outside = {path.relative_to(trap.parent).as_posix() for path in trap.parent.glob("*")}
+    assert outside == {"out", "root", "root-evil"}
+    assert [path.name for path in (trap.parent / "root-evil").iterdir()] == ["out"]
+    assert {(trap.parent / name).read_text() for name in ("out", "root-evil/out")} == {OUTSIDE}

@@ -11,7 +11,7 @@ from typing import Final
 
 import attrs
 from nr_llm import Redactor, Tool, ToolArtifact, ToolContext, ToolError, ToolResult, tool
-from nr_llm.diffs import diff_lines
+from nr_llm.diffs import ADDED, KEPT, REMOVED, diff_lines
 from nr_llm.secrets import MASK
 
 from nr_llm_tools._denied import STARTED_UNASKED, Denied, denied_by
@@ -116,7 +116,7 @@ class WriteTools:
         except ToolError as error:
             return [f"It would fail: {error}"]
         lines = diff_lines(self._diff(parts, old, content).data)
-        return [f"{self._said(parts, old, content, done=False)}:", *(text for _, text in lines)]
+        return [f"{self._said(parts, old, content, done=False)}:", *map(_for_preview, lines)]
 
     def move_file(self, context: ToolContext, source: str, destination: str) -> ToolResult:
         """
@@ -305,6 +305,25 @@ def _is_there(folder: int, name: str) -> bool:
     except OSError:  # whatever it is, it is in the way
         return True
     return True
+
+
+def _for_preview(line: tuple[str, str]) -> str:
+    """
+    Return a line of a diff as it can be read in a preview, where blanks are trimmed and collapsed.
+
+    A kept line begins with a bar, or a kept ``- item`` would read as a removed one, and the blanks it begins and ends
+    with are shown: they may be all that changes.
+    """
+    mark, text = line
+    if mark not in {KEPT, ADDED, REMOVED}:
+        return text
+    rest = text[1:].lstrip(" \t")
+    body = rest.rstrip(" \t")
+    before, after = text[1 : len(text) - len(rest)], rest[len(body) :]
+    return f"{'|' if mark == KEPT else mark}{before.translate(_BLANKS)}{body}{after.translate(_BLANKS)}"
+
+
+_BLANKS: Final = {ord(" "): "·", ord("\t"): "→"}
 
 
 def _lines(count: int) -> str:

@@ -286,6 +286,13 @@ class TestWrite:
         assert KEY not in unified(pen.result("write_file", **arguments).artifacts[0].data)
         assert KEY in (pen.root / "a.py").read_text()
 
+    def test_a_preview_shows_the_blanks_that_count(self, pen: Pen, desk: Desk) -> None:
+        """Previews have their blanks collapsed: without their marks these lines would all look the same, or kept."""
+        desk.write("a.py", "- item\nif x:\n    y\n\n")
+        said = pen.preview("write_file", path="a.py", content="- item\nif x:\n  \ty \n   \n", overwrite=True)
+
+        assert said.splitlines()[4:] == ["|- item", "|if x:", "-····y", "-", "+··→y·", "+···"]
+
     def test_a_large_diff_is_cut_and_passes_the_bounds(self, pen: Pen) -> None:
         """The artifact says how much is missing instead of being left out."""
         result = pen.result("write_file", path="a.txt", content='"\\\n' * 20_000)

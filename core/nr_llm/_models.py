@@ -100,6 +100,11 @@ def chosen(reference: str, host: Source | None, provider: Callable[[str], Provid
         found = _named(reference, name, aliases, provider)
         known = _described(found, known_as, f"Name one, such as '{found.name}:MODEL'.")
         return Chosen(found, facts_of(known, aliases.values()))
+    if not alias.trusted and alias.provider != reference and _is_provider(reference, provider):
+        raise ConfigurationError(
+            f"Model {alias.name!r}: {alias.source} is not trusted and gives the name of a provider to another one.",
+            remedy="Say it in your user configuration instead, or trust this project: nr-llm config trust.",
+        )
     try:
         found = provider(alias.provider)
     except UnknownNameError as error:
@@ -108,6 +113,14 @@ def chosen(reference: str, host: Source | None, provider: Callable[[str], Provid
         ) from error
     known = _described(found, alias.id, f'Add id = "MODEL" to [models.{alias.name}].')
     return Chosen(found, alias.describe(known), alias)
+
+
+def _is_provider(name: str, provider: Callable[[str], Provider]) -> bool:
+    try:
+        provider(name)
+    except UnknownNameError:
+        return False
+    return True
 
 
 def _described(provider: Provider, model: str, remedy: str) -> Model:

@@ -43,7 +43,7 @@ class Row:
             for name in given if not table.trusted else ():
                 if _wider(getattr(limits, name), getattr(below, name)):
                     raise self.untrusted(table, f"limits.{name}")
-            merged |= given
+            merged |= {name: getattr(limits, name) for name in given}  # as numbers, whatever they are written as
         return merged
 
     def options(self, setting: str) -> Options:

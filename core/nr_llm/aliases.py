@@ -30,6 +30,7 @@ class ModelAlias:
         limits: Bounds of its runs, by the names of `Limits`; a caller's go first.
         options: Settings of its calls; a caller's go first.
         source: Where the row is from.
+        trusted: Whether a file that is trusted says which provider it is.
     """
 
     name: str
@@ -39,6 +40,7 @@ class ModelAlias:
     limits: Mapping[str, Any] = attrs.field(factory=dict)
     options: Options = attrs.field(factory=Options)
     source: str = "the program"
+    trusted: bool = True
 
     @property
     def reference(self) -> str:
@@ -110,6 +112,7 @@ def alias_of(name: str, tables: Iterable[Table]) -> ModelAlias:
         limits=read.limits(),
         options=read.options("defaults"),
         source=tables[0].source,
+        trusted=any(table.trusted and "provider" in table.values for table in tables),
     )
 
 

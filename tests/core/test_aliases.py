@@ -39,6 +39,32 @@ def refusal(read: Config, name: str = "fast") -> ConfigurationError:
     return caught.value
 
 
+class TestNamesOfProviders:
+    """The name of a provider means its default model; a cloned project may not have it mean another provider."""
+
+    @pytest.mark.parametrize("named", ["vllm", "own"])
+    def test_a_project_gives_one_away(self, tmp_path: Path, named: str):
+        """It is refused, whoever names the model: the user, or the user's configuration."""
+        project = config(tmp_path, '[models.vllm]\nprovider = "form"\n', trusted=False)
+        read = project.over(config(tmp_path, '[configurations.own]\nmodel = "vllm"\n'))
+        asked = {"model": named} if named == "vllm" else {"configuration": named}
+        with pytest.raises(ConfigurationError, match=r"project\.toml is not trusted and gives the name of a provider"):
+            runtime(read).run("hi", **asked)  # type: ignore[arg-type]
+
+    def test_what_is_no_providers_name(self, tmp_path: Path):
+        """It is the project's to give, and so is a provider's own name for itself."""
+        rows = '[models.quick]\nprovider = "vllm"\n[models.vllm]\nprovider = "vllm"\ncontext = 7\n'
+        own = runtime(config(tmp_path, rows, trusted=False))
+
+        assert (own.describe("quick")[0].name, own.describe("vllm")[1].context) == ("vllm", 7)
+
+    def test_the_user_may(self, tmp_path: Path):
+        """A file of their own may say so."""
+        read = config(tmp_path, '[models.form]\nprovider = "vllm"\n')
+
+        assert runtime(read).describe("form")[0].name == "vllm"
+
+
 class TestFacts:
     def test_over_the_providers(self, tmp_path: Path):
         """What the row says of the model goes before what the provider knows."""

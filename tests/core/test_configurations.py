@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -260,6 +261,16 @@ class TestRun:
 
         assert all(getattr(found, name) <= most for name, most in row.items())
         assert all(getattr(found, name) == min(most, row.get(name, most)) for name, most in asked.items())
+
+    @pytest.mark.parametrize("written", ["0.5", '"0.5"', '"5e-1"'])
+    def test_a_cost_in_any_writing(self, tmp_path: Path, written: str):
+        """Figures count, however a file writes them, beside a caller's and the model's."""
+        read = config(tmp_path, ROW + f"limits = {{cost = {written}}}")
+        found = PluginHost(config=read, environ={}).configuration("help")
+
+        assert found.begins(Limits(), {"cost": Decimal(1)}).cost == Decimal("0.5")
+        assert found.begins(Limits(cost="0.2"), {}).cost == Decimal("0.2")
+        assert found.begins(Limits(cost=7), {}).cost == Decimal("0.5")
 
     def test_limits_of_the_model_too(self, tmp_path: Path):
         """Of what a caller leaves open the lower one counts, of the configuration's and the model's row."""

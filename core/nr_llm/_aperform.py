@@ -7,7 +7,7 @@ import inspect
 import random
 import time
 from collections import deque
-from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
 from contextlib import AsyncExitStack, aclosing, suppress
 from functools import partial
 from typing import Any, TypeAlias, TypeVar, cast
@@ -115,29 +115,33 @@ class AsyncPerformer:
             pieces = self._direct(cast(DirectProvider, provider), request)
             return pieces if deadline is None else self._within(deadline, pieces)
         codec = cast(HttpProvider, provider).codec
-        return self._within(deadline, self._stream(codec, request) if request.stream else self._send(codec, request))
+        if request.stream:
+            return self._within(deadline, self._stream(codec, request))
+        return self._send(codec, request, deadline)
 
     async def _within(self, deadline: float | None, pieces: Pieces) -> Pieces:
         """Yield the pieces of an answer, as long as the run has time and is not cancelled."""
-        clocks: list[asyncio.Timeout] = []
-        ring = partial(_ring, asyncio.get_running_loop(), clocks)
-        unsubscribe = self.desk.cancelled.on_cancel(ring)
+        async with aclosing(pieces):
+            while True:
+                try:
+                    piece = await self._in_time(anext(pieces), deadline)
+                except StopAsyncIteration:
+                    return
+                yield piece
+
+    async def _in_time(self, awaitable: Awaitable[T], deadline: float | None) -> T:
+        """Return what is awaited, as long as the run has time and is not cancelled."""
+        clock = asyncio.timeout(None if deadline is None else deadline - time.monotonic())
+        unsubscribe = self.desk.cancelled.on_cancel(partial(_ring, asyncio.get_running_loop(), clock))
         try:
-            async with aclosing(pieces):
-                while True:
-                    try:
-                        async with asyncio.timeout(None if deadline is None else deadline - time.monotonic()) as clock:
-                            clocks[:] = [clock]
-                            piece = await anext(pieces)
-                    except StopAsyncIteration:
-                        return
-                    except TimeoutError:
-                        if not clock.expired():
-                            raise
-                        self.desk.go_on()
-                        assert deadline is not None, "nothing else makes the clock ring"
-                        raise self.desk.out_of_time(deadline) from None
-                    yield piece
+            async with clock:
+                return await awaitable
+        except TimeoutError:
+            if not clock.expired():
+                raise
+            self.desk.go_on()
+            assert deadline is not None, "nothing else makes the clock ring"
+            raise self.desk.out_of_time(deadline) from None
         finally:
             unsubscribe()
 
@@ -154,8 +158,9 @@ class AsyncPerformer:
         if item is not None:
             raise item
 
-    async def _send(self, codec: Codec, request: CompletionRequest) -> Pieces:
-        reply = await self._transport.send(codec.encode(request, self._memo.of(request)))
+    async def _send(self, codec: Codec, request: CompletionRequest, deadline: float | None) -> Pieces:
+        encoded = codec.encode(request, self._memo.of(request))
+        reply = await self._in_time(self._transport.send(encoded), deadline)
         if not 200 <= reply.status < 300:
             raise codec.error(reply)
         yield codec.decode(reply, request)
@@ -280,12 +285,12 @@ class AsyncPerformer:
                 await aside(self.desk.threads, call) if self.desk.keeper.store.blocking else call()
 
 
-def _ring(loop: asyncio.AbstractEventLoop, clocks: list[asyncio.Timeout]) -> None:
-    """Have whatever waits behind the last clock broken off, from any thread."""
+def _ring(loop: asyncio.AbstractEventLoop, clock: asyncio.Timeout) -> None:
+    """Have whatever waits behind a clock broken off, from any thread."""
 
     def ring() -> None:
         with suppress(RuntimeError):  # it is over already
-            clocks[-1].reschedule(loop.time())
+            clock.reschedule(loop.time())
 
     with suppress(RuntimeError):  # the loop is gone
         loop.call_soon_threadsafe(ring)

@@ -70,6 +70,8 @@ def failed_call(state: RunState, usage: Usage | None) -> RunState:
 
 def _charged(state: RunState, usage: Usage) -> RunState:
     cost = usage.cost(state.price)
+    if cost is None and state.unpriced:
+        return state
     return attrs.evolve(state, cost=state.cost + (cost or 0), unpriced=state.unpriced or cost is None)
 
 

@@ -67,6 +67,20 @@ def test_honest_tools_keep_it() -> None:
     assert ("missing arguments: nothing is required",) == check_tool(late, [{"what": "no matter"}, {}])
 
 
+def test_a_preview_finds_what_a_call_would() -> None:
+    """Its context has the same things to offer."""
+    said: list[Any] = []
+
+    def preview(call: ToolContext, a: int, b: int) -> str:
+        said.append((call.deps, call.secret("key"), call.actor, a + b))
+        return "adds"
+
+    settings: dict[str, Any] = {"deps": 5, "secrets": {"key": "k"}, "actor": Actor("ann")}
+    check_tool(attrs.evolve(add, preview=preview), {"a": 1}, **settings)
+
+    assert [(5, "k", Actor("ann"), 1), (5, "k", Actor("ann"), 3)] == said
+
+
 def test_a_function_is_a_tool() -> None:
     """A typed function needs no decorator to be checked."""
 
@@ -125,7 +139,18 @@ NUMBER = {
     "additionalProperties": False,
 }
 BAD_TABLE = ToolArtifact.table("t", ["a"], [[1, 2]])
+PREVIEWED = {"properties": {"n": {"type": "integer"}}, "additionalProperties": False}
 BROKEN: list[Any] = [
+    pytest.param(
+        odd(never, PREVIEWED, preview=lambda: " ", effect="write", examples=[{"n": 1}]),
+        "- preview: of .* there is nothing to see: The preview is empty",
+        id="an empty preview",
+    ),
+    pytest.param(
+        odd(never, PREVIEWED, preview=lambda n: {}[n], effect="write", examples=[{"n": 1}]),
+        "- preview: KeyError",
+        id="a preview that raises",
+    ),
     pytest.param(attrs.evolve(add, description=" "), "- description: it has no description", id="description"),
     pytest.param(
         Tool(name="odd", description="x", parameters={"type": "nonsense"}, function=never, structure=dict),

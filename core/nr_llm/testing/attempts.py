@@ -17,6 +17,7 @@ from nr_llm.actors import Actor
 from nr_llm.cancellation import Cancellation
 from nr_llm.errors import ConfigurationError
 from nr_llm.messages import ToolCall
+from nr_llm.previews import CallPreview, bound_preview
 from nr_llm.results import ToolResult
 from nr_llm.tools import Tool, ToolContext
 
@@ -98,6 +99,13 @@ class Caller:
         thrown.cancel("nobody waits for this call")
         tool = self._watched(attempt, attrs.evolve(self.tool, timeout=seconds), switch=thrown)
         return attempt.answered(tool, invoke(_call(tool, arguments), [tool], deps=self.deps, actor=self.actor))
+
+    def preview(self, arguments: Mapping[str, Any]) -> CallPreview:
+        """Return what a person would be shown of a call; what the preview raises is raised."""
+        assert self.tool.previewer is not None
+        context = ToolContext(tool=self.tool.name, actor=self.actor, deps=self.deps, secret_of=self._secret)
+        given = self.tool.previewer(self.tool.structure(arguments), context)
+        return bound_preview(0, self.tool.name, given, mask=str)
 
     def _watched(self, attempt: Attempt, tool: Tool, *, switch: Cancellation | None = None) -> Tool:
         function = tool.function

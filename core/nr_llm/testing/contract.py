@@ -107,6 +107,12 @@ class ToolContract:
         strangers = [f"{STRANGER}_{n}" for n in range(2)]
         self._refused(dict.fromkeys(strangers, 1), names=[*self._required, *strangers])
 
+    def test_preview(self) -> None:
+        """What a person is shown before a call, if anything, is text for every example, and raises nothing."""
+        for arguments in () if self.tool.preview is None else (*self.examples, *self._own):
+            shown = self._caller.preview(arguments)
+            demand(not shown.failed, f"of {_shown(arguments)} there is nothing to see: {shown.lines[0]}")
+
     def test_examples(self) -> None:
         """Arguments that must succeed do; its own examples fit its schema and are answered; both in both colours."""
         if not self.examples and not self._own:

@@ -19,6 +19,12 @@ WITHHELD: Final = "[withheld: redaction failed]"
 SHORT: Final = 4
 """Known values with fewer characters are masked only as a whole text: inside others they would blank everything."""
 
+NAME_CHARACTERS: Final = 64
+"""Texts up to this length that hold no secret are known again: names of tools and fields come with every step."""
+
+NAMES_KEPT: Final = 512
+"""So many of them are kept."""
+
 _LINE: Final = 16
 """A line of a secret of several lines is a secret by itself from this length on."""
 
@@ -45,6 +51,7 @@ class Redactor:
         self._lock = threading.Lock()
         self._short: frozenset[str] = frozenset()
         self._known: tuple[str, ...] = ()
+        self._clean: set[str] = set()
         for secret in known:
             self.learn(secret)
 
@@ -56,6 +63,7 @@ class Redactor:
                 self._short |= {value.strip()}
             else:
                 self._known = tuple(sorted({*self._known, *_forms(value)}, key=len, reverse=True))
+            self._clean = set()  # another one, so that who looks just now adds to what nobody asks any more
 
     def redact(self, text: str) -> str:
         """
@@ -63,7 +71,15 @@ class Redactor:
 
         It never raises: where masking fails the whole text is withheld, visibly.
         """
-        return MASK if text and text in self._short else self.redact_part(text)
+        clean = self._clean
+        if text in clean:
+            return text
+        masked = MASK if text and text in self._short else self.redact_part(text)
+        if len(text) <= NAME_CHARACTERS and masked == text:
+            if len(clean) >= NAMES_KEPT:
+                clean.clear()
+            clean.add(text)
+        return masked
 
     def redact_part(self, text: str) -> str:
         """As `redact`, for a text that is only part of another: known values of up to three characters stay."""

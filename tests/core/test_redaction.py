@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from nr_llm._shapes import SHAPES, Shape
-from nr_llm.redaction import WITHHELD, Redactor
+from nr_llm.redaction import NAMES_KEPT, WITHHELD, Redactor
 from nr_llm.secrets import MASK, Secret
 
 KEY = (
@@ -469,3 +469,15 @@ class TestStage:
         assert stage.feed("say open\nsesame ") == "say "
         assert f"{MASK} please " == stage.feed("now please x")
         assert stage.finish() == "x"
+
+
+def test_names_that_come_again() -> None:
+    """A short text without a secret is known again, until a secret is learned that it holds; they are bounded."""
+    redactor = Redactor()
+    assert [redactor.redact("look_up") for _ in range(2)] == ["look_up"] * 2
+    for number in range(NAMES_KEPT + 10):
+        assert redactor.redact(f"name-{number}") == f"name-{number}"
+    redactor.learn("look_up")
+    redactor.learn("abc")
+
+    assert [redactor.redact(text) for text in ("look_up", "abc", "name-3")] == [MASK, MASK, "name-3"]

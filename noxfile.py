@@ -147,6 +147,17 @@ def local_eval(session: nox.Session) -> None:
 @nox.parametrize("server", ["xllamacpp==0.2.14", "xllamacpp"])
 def live(session: nox.Session, server: str) -> None:
     """Ask a real llama.cpp server, an older and the current one, with the small model; the weights are fetched."""
+    ask_live(session, server)
+
+
+@nox.session(default=False)
+def live_built(session: nox.Session) -> None:
+    """Ask the server of llama-cpp-python too; apart, since its build takes a quarter of an hour and a C++ compiler."""
+    ask_live(session, "llama-cpp-python[server]")
+
+
+def ask_live(session: nox.Session, server: str) -> None:
+    """Run the tests that ask a real server."""
     install(
         session, "-e", ".", "-e", "plugins/cli", "-e", "plugins/local", "-e", "plugins/openai", "hypothesis", "pytest"
     )

@@ -12,7 +12,7 @@ from nr_llm.errors import ServiceError
 from nr_llm.requests import CompletionRequest
 from nr_llm.responses import CompletionResponse
 
-from nr_llm_openai.decode import finish_of, is_cut, usage_of
+from nr_llm_openai.decode import finish_of, is_cut, is_filtered, usage_of
 
 
 @attrs.define(kw_only=True, eq=False)
@@ -57,7 +57,8 @@ def answer(parts: Parts, request: CompletionRequest, provider: str) -> Completio
     if parts.finish == "error":
         raise ServiceError("the service failed while it wrote the answer", provider=provider, retryable=True)
     calls = tool_calls(parts.calls, request, cut=is_cut(parts.finish))
-    demand_calls(calls, request, provider=provider, finish=parts.finish)
+    if not parts.refusal and not is_filtered(parts.finish):
+        demand_calls(calls, request, provider=provider, finish=parts.finish)
     return CompletionResponse(
         content=parts.content,
         model=valid_text(parts.model or request.model),

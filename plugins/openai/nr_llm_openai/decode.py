@@ -107,6 +107,11 @@ def is_cut(word: JSON) -> bool:
     return isinstance(word, str) and FINISH.get(word) in (FinishReason.LENGTH, FinishReason.CONTENT_FILTER)
 
 
+def is_filtered(word: JSON) -> bool:
+    """Whether a filter took the answer, or what was left of it."""
+    return isinstance(word, str) and FINISH.get(word) is FinishReason.CONTENT_FILTER
+
+
 def finish_of(word: JSON, *, calls: Sequence[ToolCall], refused: bool) -> FinishReason:
     """
     Return why the model stopped; calls decide, since services say ``stop`` beside them.

@@ -47,8 +47,9 @@ def answer(
         cut = status  # no success, though nobody says why
     parts = [_parts(item) for item in items if item.get("type") == "function_call"]
     calls = tool_calls(parts, request, cut=bool(cut))
-    demand_calls(calls, request, provider=provider, finish=cut or status)
     refusal = "".join(map(refusal_in, items))
+    if not refusal and cut != "content_filter":
+        demand_calls(calls, request, provider=provider, finish=cut or status)
     return CompletionResponse(
         content="".join(map(said_in, items)),
         model=valid_text(text_of(reply.get("model")) or request.model),

@@ -6,7 +6,22 @@ import os
 from typing import Final
 
 import click
-from nr_llm.errors import AuthenticationError, ConfigurationError, ModelNotFoundError, NrLlmError, UnknownNameError
+from nr_llm.approvals import (
+    DecisionError,
+    NotPermittedError,
+    NotWaitingError,
+    SelfApprovalError,
+    StaleDecisionError,
+)
+from nr_llm.errors import (
+    AuthenticationError,
+    ConfigurationError,
+    ModelNotFoundError,
+    NrLlmError,
+    RunClaimedError,
+    UnknownNameError,
+)
+from nr_llm.inputs import InvalidInputError
 
 from nr_llm_cli.options import globals_of
 
@@ -21,6 +36,8 @@ def advice(error: NrLlmError) -> str:
 
 
 def _further(error: NrLlmError) -> str:
+    if isinstance(error, DecisionError | RunClaimedError):
+        return _decided(error)
     if isinstance(error, UnknownNameError):
         listed = LISTS.get(error.kind)
         unread = "" if error.kind not in ("model", "provider") or _configured() else _UNREAD
@@ -32,6 +49,23 @@ def _further(error: NrLlmError) -> str:
 
         return f"Check the key: {variable(error.provider, 'api_key')}, or where the provider's table or page says."
     return ""
+
+
+def _decided(error: DecisionError | RunClaimedError) -> str:
+    run_id = error.run_id
+    match error:
+        case StaleDecisionError():
+            return "See nr-llm runs inbox."
+        case InvalidInputError():
+            return f"It waits on; see its form: nr-llm runs inbox --json, or nr-llm runs input {run_id} on a terminal."
+        case SelfApprovalError() | NotPermittedError():
+            return f"It waits on; somebody else may approve it, and anybody decline: nr-llm runs deny {run_id}."
+        case NotWaitingError(status="waiting_for_input"):
+            return f"See nr-llm runs input {run_id}."
+        case NotWaitingError(status="waiting_for_approval"):
+            return f"See nr-llm runs approve {run_id}."
+        case _:
+            return f"See what became of it: nr-llm runs show {run_id}."
 
 
 _UNREAD: Final = "No configuration file is read: --config or NR_LLM_CONFIG names one."

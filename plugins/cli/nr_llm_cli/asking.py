@@ -151,14 +151,19 @@ _OPTIONS: Final = (
 
 
 @contextmanager
-def conversation(context: click.Context, asked: Asked, *, keep: bool = False) -> Iterator[tuple[PluginHost, Runtime]]:
+def conversation(
+    context: click.Context, asked: Asked, *, keep: bool = False, live: Sequence[Any] = ()
+) -> Iterator[tuple[PluginHost, Runtime]]:
     """Open a Runtime for a conversation, the model fetched if that was asked for."""
     from nr_llm.middleware import Retry
 
     from nr_llm_cli.session import opened
 
     layers: tuple[Any, ...] = (Retry(),) if not asked.whole else (Retry(), whole_answers)
-    with opened(context, asked.files, fallback=DEFAULT_MODEL, keep=keep, middleware=layers) as (host, runtime):
+    with opened(context, asked.files, fallback=DEFAULT_MODEL, keep=keep, middleware=layers, live=live) as (
+        host,
+        runtime,
+    ):
         named = asked.named or _configured_model(host, asked.configured) or host.default_model
         with ways(by_default=named is None):
             if asked.pull:

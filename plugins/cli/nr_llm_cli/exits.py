@@ -5,6 +5,7 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import Final
 
+from nr_llm.approvals import DecisionError
 from nr_llm.errors import (
     AuthenticationError,
     BudgetExceededError,
@@ -16,9 +17,11 @@ from nr_llm.errors import (
     PluginError,
     ProviderError,
     RunCancelledError,
+    RunClaimedError,
     ToolError,
     UnknownNameError,
 )
+from nr_llm.inputs import InvalidInputError
 from nr_llm.middleware import GuardrailError
 
 
@@ -34,6 +37,7 @@ class Exit(IntEnum):
     BOUND = 6
     SUSPENDED = 7
     PLUGIN = 8
+    REFUSED = 9
     INTERRUPTED = 130
 
     @property
@@ -55,6 +59,9 @@ ERRORS: Final[dict[type[BaseException], Exit]] = {
     ToolError: Exit.TOOL,
     GuardrailError: Exit.BOUND,
     RunCancelledError: Exit.INTERRUPTED,
+    RunClaimedError: Exit.REFUSED,
+    DecisionError: Exit.REFUSED,
+    InvalidInputError: Exit.USAGE,
     KeyboardInterrupt: Exit.INTERRUPTED,
 }
 """The exit code of each error; one that is not listed has its nearest base's."""

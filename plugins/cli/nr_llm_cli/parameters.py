@@ -33,19 +33,23 @@ def from_pairs(pairs: Iterable[str], schema: Mapping[str, Any]) -> dict[str, Any
     return found
 
 
-def from_json(text: str) -> dict[str, Any]:
+def from_json(text: str, *, option: str = "--json") -> dict[str, Any]:
     """
     Return the arguments in a JSON object: the text itself, ``@FILE``, or ``-`` for stdin.
+
+    Args:
+        text: It, or where it is.
+        option: The option that has it, for errors.
 
     Raises:
         UsageError: The file cannot be read, or the text is no JSON object.
     """
     try:
-        value = decode(_source(text))
+        value = decode(_source(text, option))
     except MalformedJsonError as error:
-        raise click.UsageError(f'--json: {error}. Write an object, such as \'{{"path": "."}}\'.') from error
+        raise click.UsageError(f'{option}: {error}. Write an object, such as \'{{"path": "."}}\'.') from error
     if not isinstance(value, dict):
-        raise click.UsageError(f"--json takes an object, not {type(value).__name__}.")
+        raise click.UsageError(f"{option} takes an object, not {type(value).__name__}.")
     return value
 
 
@@ -73,7 +77,7 @@ def _value(text: str) -> Any:
         return text
 
 
-def _source(text: str) -> str | bytes:
+def _source(text: str, option: str) -> str | bytes:
     if text == "-":
         return sys.stdin.buffer.read()
     if not text.startswith("@"):
@@ -81,4 +85,4 @@ def _source(text: str) -> str | bytes:
     try:
         return Path(text[1:]).read_bytes()
     except OSError as error:
-        raise click.UsageError(f"--json: {text[1:]} cannot be read: {error.strerror}.") from error
+        raise click.UsageError(f"{option}: {text[1:]} cannot be read: {error.strerror}.") from error

@@ -24,7 +24,10 @@ _HERE: Final = "nr_llm_cli.commands"
 COMMANDS: Final = {
     "run": Place(f"{_HERE}.run:run", "Ask a model, which may call tools."),
     "chat": Place(f"{_HERE}.chat:chat", "Talk with a model, which may call tools."),
-    "runs": Place(f"{_HERE}.runs:runs", "List, show and export the runs that are kept, and end or forget them."),
+    "runs": Place(
+        f"{_HERE}.runs:runs",
+        "List, show and export the runs that are kept, decide on those that wait, end or forget them.",
+    ),
     "usage": Place(f"{_HERE}.usage:usage", "Say what the kept runs used, those that were forgotten since included."),
     "tools": Place(f"{_HERE}.tools:tools", "List, show and call tools."),
     "plugins": Place(f"{_HERE}.plugins:plugins", "List and check installed plugins."),

@@ -18,6 +18,14 @@ _UNSAFE: Final = re.compile(
 )
 
 
+_BLANK: Final = re.compile(
+    "["
+    "\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\uffa0"  # count as printable and show nothing
+    "\ufe00-\ufe0f\U000e0100-\U000e01ef"  # variation selectors
+    "]"
+)
+
+
 def visible(text: str) -> str:
     r"""Return `text` with controls, escapes and bidi controls shown as ``\u001b`` and the like; CRLF becomes LF."""
     return _UNSAFE.sub(_escape, text.replace("\r\n", "\n"))
@@ -47,6 +55,15 @@ def escaped(text: str) -> str:
     return _UNSAFE.sub(_json_escape, text)
 
 
+def exact(text: str) -> str:
+    """
+    Return JSON text, or a line, in which each character that cannot be seen is escaped, so that nothing hides.
+
+    Beyond what commands a terminal these are all kinds of blanks but the space itself, and characters without width.
+    """
+    return "".join(one if one.isprintable() and not _BLANK.match(one) else _units(one) for one in text)
+
+
 class Cleaner:
     """Makes a text visible that arrives in pieces, the same however it is cut."""
 
@@ -71,5 +88,9 @@ def _escape(match: re.Match[str]) -> str:
 
 
 def _json_escape(match: re.Match[str]) -> str:
-    pair = match[0].encode("utf-16-be", "surrogatepass")
+    return _units(match[0])
+
+
+def _units(character: str) -> str:
+    pair = character.encode("utf-16-be", "surrogatepass")
     return "".join(f"\\u{pair[i : i + 2].hex()}" for i in range(0, len(pair), 2))

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import attrs
-from nr_llm.events import StepRecorded
+from nr_llm.errors import StoreError
+from nr_llm.events import Finished
 from nr_llm.messages import ChatMessage, Role
 from nr_llm.runs import Suspended
-from nr_llm.steps import StepKind
 
 from nr_llm_cli.exits import REASONS, Exit
 from nr_llm_cli.failures import Failure, failure_of
 from nr_llm_cli.render import count
 
 if TYPE_CHECKING:
+    from nr_llm.approvals import WaitingRun
     from nr_llm.conversation import Prompt
     from nr_llm.events import Event
     from nr_llm.runs import Outcome
@@ -62,6 +63,10 @@ class Reporter(Protocol):
         """The run failed."""
 
 
+Approver: TypeAlias = "Callable[[Suspended, Reporter], Outcome | None]"
+"""Decides about a run that waits, and goes on with it; None when it waits on."""
+
+
 @attrs.frozen
 class Turn:
     """
@@ -76,7 +81,15 @@ class Turn:
     failure: Failure | None = None
 
 
-def perform(runtime: Runtime, prompt: Prompt, reporter: Reporter, *, kept: bool = False, **settings: Any) -> Turn:
+def perform(
+    runtime: Runtime,
+    prompt: Prompt,
+    reporter: Reporter,
+    *,
+    kept: bool = False,
+    approver: Approver | None = None,
+    **settings: Any,
+) -> Turn:
     """
     Run a conversation and report it.
 
@@ -85,6 +98,7 @@ def perform(runtime: Runtime, prompt: Prompt, reporter: Reporter, *, kept: bool 
         prompt: The question, or the conversation so far.
         reporter: Who is told.
         kept: Whether the run is in a store.
+        approver: Decides when the run waits for a person; None leaves it waiting.
         **settings: Those of `Runtime.stream`.
 
     Raises:
@@ -93,27 +107,75 @@ def perform(runtime: Runtime, prompt: Prompt, reporter: Reporter, *, kept: bool 
     about = _about(runtime, settings.get("model"), settings.get("configuration"))
     stream = runtime.stream(prompt, **settings)
     reporter.begin(attrs.evolve(about, run_id=stream.run_id))
-    waiting: tuple[str, ...] = ()
-    try:
+
+    def first() -> Outcome:
         with stream:
             for event in stream:
-                reporter.event(event)
-                waiting = _waiting(event) or waiting
-    except KeyboardInterrupt:
-        reporter.interrupt(stream.state)
-        return Turn(_kept(stream.state), interruption(stream.state))
+                if not isinstance(event, Finished):  # the last event is told when nobody goes on
+                    reporter.event(event)
+        return stream.outcome
+
+    return _watched(reporter, first, lambda: stream.state, approver=approver, kept=kept)
+
+
+def perform_again(
+    runtime: Runtime,
+    waiting: WaitingRun,
+    reporter: Reporter,
+    go_on: Callable[[], Outcome],
+    *,
+    approver: Approver | None,
+) -> Turn:
+    """
+    Go on with a stored run and report it.
+
+    Args:
+        runtime: What runs it.
+        waiting: The run.
+        reporter: Who is told; of the steps somebody else has to tell it.
+        go_on: Goes on.
+        approver: Decides when the run waits again; None leaves it waiting.
+
+    Raises:
+        NrLlmError: The decision was refused, or the run failed; the reporter has been told.
+    """
+    state = waiting.state
+    if state is None:
+        raise StoreError(str(waiting.unreadable))
+    reporter.begin(attrs.evolve(_about(runtime, state.model, None), run_id=state.run_id))
+    return _watched(reporter, go_on, lambda: state, approver=approver, kept=True)
+
+
+def _watched(
+    reporter: Reporter,
+    first: Callable[[], Outcome],
+    so_far: Callable[[], RunState],
+    *,
+    approver: Approver | None,
+    kept: bool,
+) -> Turn:
+    try:
+        outcome = _decided(first(), reporter, approver)
+        reporter.event(Finished(outcome))
+    except KeyboardInterrupt as error:
+        state = getattr(error, "state", None) or so_far()
+        reporter.interrupt(state)
+        return Turn(_kept(state), interruption(state))
     except Exception as error:
         reporter.fail(failure_of(error), error)
         raise
-    reporter.finish(stream.outcome)
-    return _ended(stream.outcome, waiting, kept=kept)
+    reporter.finish(outcome)
+    return _ended(outcome, kept=kept)
 
 
-def _waiting(event: Event) -> tuple[str, ...]:
-    """Return the tools whose calls a person has to approve, if the event says so."""
-    if isinstance(event, StepRecorded) and event.step.kind is StepKind.APPROVAL:
-        return tuple(call.name for call in event.step.requested_tool_calls or ())
-    return ()
+def _decided(outcome: Outcome, reporter: Reporter, approver: Approver | None) -> Outcome:
+    """Return what a run came to, decided on as often as it waits and somebody decides."""
+    while approver is not None and isinstance(outcome, Suspended):
+        later = approver(outcome, reporter)
+        if later is None:
+            break
+        outcome = later
+    return outcome
 
 
 def _about(runtime: Runtime, model: str | None, configuration: str | None) -> About:
@@ -123,9 +185,9 @@ def _about(runtime: Runtime, model: str | None, configuration: str | None) -> Ab
     return About(run_id="", model=name, host=endpoint.host, local=endpoint.local, notice=known.notice)
 
 
-def _ended(outcome: Outcome, waiting: Sequence[str], *, kept: bool = False) -> Turn:
+def _ended(outcome: Outcome, *, kept: bool = False) -> Turn:
     if isinstance(outcome, Suspended):
-        return Turn(None, suspension(outcome.run_id, waiting, kept=kept))
+        return Turn(None, suspension(outcome, kept=kept))
     code = REASONS[outcome.reason]
     if code is Exit.OK:
         return Turn(outcome.messages)
@@ -150,15 +212,17 @@ _REASONS = {
 }
 
 
-def suspension(run_id: str, waiting: Sequence[str], *, kept: bool) -> Failure:
+def suspension(suspended: Suspended, *, kept: bool) -> Failure:
     """Return what a suspended run waits for, and how it goes on."""
-    who, calls = f"Run {run_id}" if kept else "The run", ", ".join(waiting)
-    message = f"{who} waits for a person to approve {calls}; nothing of this turn was executed."
-    hint = f"Approve it in a program, or end it: nr-llm runs cancel {run_id}." if kept else _UNKEPT
+    run_id, calls = suspended.run_id, ", ".join(one.call.name for one in suspended.waiting)
+    what, word = ("fill in", "input") if suspended.state.awaits_input else ("approve", "approve")
+    who = f"Run {run_id}" if kept else "The run"
+    message = f"{who} waits for a person to {what} {calls}; nothing of this turn was executed."
+    hint = f"Go on with it: nr-llm runs {word} {run_id}, or end it: nr-llm runs cancel {run_id}." if kept else _UNKEPT
     return Failure(Exit.SUSPENDED, message, hint, run_id)
 
 
-_UNKEPT = "Choose other tools with -T, or approve in a program."
+_UNKEPT = "Choose other tools with -T, run it on a terminal, which asks, or decide in a program."
 
 
 def interruption(state: RunState) -> Failure:

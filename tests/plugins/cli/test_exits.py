@@ -41,7 +41,7 @@ CODES = {
     "StoreError": 1,
     "RunExistsError": 1,
     "RunNotFoundError": 1,
-    "RunClaimedError": 1,
+    "RunClaimedError": 9,
     "SuspensionError": 1,
     "ToolError": 5,
     "RunCancelledError": 130,
@@ -87,7 +87,7 @@ def test_codes_are_the_documented_ones() -> None:
     """The codes and their words never change."""
     assert {one.code: int(one) for one in Exit} == {
         "ok": 0, "unexpected": 1, "usage": 2, "configuration": 3, "provider": 4, "tool": 5, "bound": 6,
-        "suspended": 7, "plugin": 8, "interrupted": 130,
+        "suspended": 7, "plugin": 8, "refused": 9, "interrupted": 130,
     }  # fmt: skip
 
 

@@ -147,7 +147,7 @@ def test_a_spent_budget_is_named(reason: TerminationReason) -> None:
     result = RunResult(
         content="", messages=(), invocations=(), usage=Usage(), rounds=1, reason=reason, truncated=True, run_id="r"
     )
-    failure = _ended(result, ()).failure
+    failure = _ended(result).failure
 
     assert failure is not None
     assert failure.exit is Exit.BOUND

@@ -19,6 +19,7 @@ from nr_llm_cli.commands.usage import summed
 from nr_llm_cli.exported import records
 from nr_llm_cli.timeline import lines_of, status_of
 from nr_llm_cli.times import local, since, utc
+from nr_llm_cli.whoami import me
 
 from tests.plugins.cli.kept import Shop, open_shop
 from tests.plugins.cli.shell import ADDS, last_error
@@ -64,7 +65,7 @@ def test_runs_are_listed(shop: Shop) -> None:
     lines = shop("runs", "list").stdout.splitlines()
 
     assert (none.stdout, none.stderr) == ("", "No such run is kept.\n")
-    assert lines[0].split() == ["run", "began", "status", "model", "rounds", "calls", "tokens", "kept"]
+    assert lines[0].split() == ["run", "began", "status", "model", "actor", "rounds", "calls", "tokens", "kept"]
     assert [line.split()[3] for line in lines[1:]] == ["waiting_for_approval", "completed"]
     assert lines[1].startswith(f"{shop.runs()[0].run_id[:12]}  ")
 
@@ -268,7 +269,7 @@ def test_an_export_is_read_back(shop: Shop) -> None:
     copied.create(
         RunHead(
             run_id=head["run_id"], model=head["model"], privacy=head["privacy"], began=head["began"],
-            provenance=head["provenance"], setting=head["setting"],
+            provenance=head["provenance"], setting=head["setting"], actor=Actor.from_dict(head["actor"]),
         ),
         RunChange(
             run_id=head["run_id"], at=head["ended"], status=RunStatus(head["status"]), reason=head["reason"],
@@ -460,7 +461,7 @@ def test_usage_is_listed(shop: Shop) -> None:
 
     assert none.stderr == "No run was kept in that time.\n"
     assert whole[0].split() == ["actor", "configuration", "model", "runs", "input_tokens", "output_tokens", "cost"]
-    assert whole[1].split() == ["scripted:script", "2", "20", "10", "unknown"]
+    assert whole[1].split() == [me().id, "scripted:script", "2", "20", "10", "unknown"]
     assert json.loads(one.stdout) == [
         {
             "model": "scripted:script", "runs": 2, "input_tokens": 20, "output_tokens": 10, "total_tokens": 30,

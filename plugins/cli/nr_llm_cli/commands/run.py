@@ -20,7 +20,11 @@ if TYPE_CHECKING:
     from nr_llm.conversation import Prompt
     from nr_llm.records import StoredRun
 
+    from nr_llm_cli.console import Console
     from nr_llm_cli.stored import Kept
+
+MODES: Final = ("ask", "deny", "reads")
+"""What may become of calls that need a person."""
 
 LEVELS: Final = ("none", "metadata", "redacted", "full")
 """How much of a run may be kept, strictest first; a test holds them equal to the core's."""
@@ -47,6 +51,11 @@ LEVELS: Final = ("none", "metadata", "redacted", "full")
     help="How much of the run is kept (metadata).",
 )
 @click.option("--no-store", is_flag=True, help="Keep nothing of the run.")
+@click.option(
+    "--approve",
+    type=click.Choice(MODES, case_sensitive=False),
+    help="What becomes of calls that need a person: ask (on a terminal), deny them, or approve reads alone.",
+)
 @click.option("--dry-run", is_flag=True, help="Print what would be sent, and ask nobody.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document in the end.")
 @click.option("--ndjson", is_flag=True, help="Print one JSON object per event, as it happens.")
@@ -62,7 +71,10 @@ def run(context: click.Context, /, prompt: str, **options: Any) -> int:
     stderr.  Where a store is installed the run is kept: see nr-llm runs.
     """
     from nr_llm_cli.attach import attach
+    from nr_llm_cli.console import Console
     from nr_llm_cli.failures import Stop
+    from nr_llm_cli.going_on import Relay, approver_of, asks
+    from nr_llm_cli.whoami import me
 
     asked, rest = asked_of(options)
     if rest["as_json"] and rest["ndjson"]:
@@ -70,11 +82,13 @@ def run(context: click.Context, /, prompt: str, **options: Any) -> int:
     keep, going_on = not (rest["no_store"] or rest["dry_run"]), rest["last"] or rest["run_id"] is not None
     if going_on and asked.system is not None:
         raise click.UsageError("-s belongs to the first question of a conversation; leave it out when you go on.")
-    settings = asked.settings() | {"system": asked.system, "privacy": rest["privacy"]}
+    settings = asked.settings() | {"system": asked.system, "privacy": rest["privacy"], "actor": me()}
     attached = attach(rest["attached"])
     question = question_of(prompt) + attached.text
-    reporter = reporter_of(context, stream=not asked.whole, **{k: v for k, v in rest.items() if k in _REPORTING})
-    with conversation(context, asked, keep=keep) as (host, runtime):
+    told = {name: value for name, value in rest.items() if name in REPORTING}
+    console = Console(quiet=rest["quiet"], verbose=rest["verbose"], colour=globals_of(context).colour)
+    reporter, relay = reporter_of(context, console, stream=not asked.whole, **told), Relay()
+    with conversation(context, asked, keep=keep, live=[relay]) as (host, runtime):
         kept = kept_of(host) if keep or going_on else None
         if keep:
             _prepare(context, kept)
@@ -85,6 +99,7 @@ def run(context: click.Context, /, prompt: str, **options: Any) -> int:
             settings["model"] = asked.model or (None if asked.configuration else before.head.model)
             settings["privacy"] = rest["privacy"] or before.head.privacy
             settings["continues"] = before.run_id
+        stored, mode = kept is not None and keep, rest["approve"] or asks(**told)
         turn = perform(
             runtime,
             spoken,
@@ -92,14 +107,16 @@ def run(context: click.Context, /, prompt: str, **options: Any) -> int:
             **settings,
             attachments=attached.attachments,
             dry_run=rest["dry_run"],
-            kept=kept is not None and keep,
+            kept=stored,
+            approver=approver_of(mode, host, runtime, console=console, relay=relay, kept=stored),
         )
     if turn.failure is not None:
         raise Stop(turn.failure)
     return 0
 
 
-_REPORTING = frozenset({"as_json", "ndjson", "quiet", "verbose"})
+REPORTING: Final = frozenset({"as_json", "ndjson", "quiet", "verbose"})
+"""Options that say how a run is told."""
 
 
 def _prepare(context: click.Context, kept: Kept | None) -> None:
@@ -146,7 +163,14 @@ def question_of(prompt: str) -> str:
 
 
 def reporter_of(
-    context: click.Context, *, stream: bool, as_json: bool, ndjson: bool, quiet: bool, verbose: bool
+    context: click.Context,
+    console: Console,
+    *,
+    stream: bool,
+    as_json: bool,
+    ndjson: bool,
+    quiet: bool,  # noqa: ARG001 - the console knows
+    verbose: bool,  # noqa: ARG001
 ) -> Reporter:
     """Return who tells of the run, and how."""
     if as_json or ndjson:
@@ -154,7 +178,6 @@ def reporter_of(
 
         write = partial(click.echo, file=sys.stdout, color=False)  # what plugins print goes elsewhere
         return Document(write) if as_json else Lines(write, redactor_of(context))
-    from nr_llm_cli.console import Console
     from nr_llm_cli.narrate import Narrator
 
-    return Narrator(Console(quiet=quiet, verbose=verbose, colour=globals_of(context).colour), stream=stream)
+    return Narrator(console, stream=stream)

@@ -27,6 +27,7 @@ STATUSES: Final = (
 """What a run may be doing; a test holds them equal to the core's."""
 
 _UPKEEP: Final = "nr_llm_cli.commands.upkeep"
+_WAITING: Final = "nr_llm_cli.commands.waiting"
 
 runs = LazyGroup(
     name="runs",
@@ -35,13 +36,17 @@ runs = LazyGroup(
         "list": Place(f"{__name__}:list_runs", "List the runs that are kept, the newest first."),
         "show": Place(f"{__name__}:show_run", "Show what a run did, as far as it is kept."),
         "export": Place(f"{__name__}:export", "Write the record of runs as JSON."),
+        "inbox": Place(f"{_WAITING}:inbox", "List the runs that wait for a person, the oldest first."),
+        "approve": Place(f"{_WAITING}:approve", "Approve calls of a run that waits, and go on with it."),
+        "deny": Place(f"{_WAITING}:deny", "Decline calls of a run that waits, and go on with it."),
+        "input": Place(f"{_WAITING}:fill_in", "Fill in what a run waits for, and go on with it."),
         "cancel": Place(f"{_UPKEEP}:cancel", "Have a run stop, in whichever process it is."),
         "settle": Place(f"{_UPKEEP}:settle_runs", "End the runs whose process is gone."),
         "purge": Place(f"{_UPKEEP}:purge", "Forget runs that ended long ago."),
         "verify": Place(f"{_UPKEEP}:verify", "Check that the record of a run is whole."),
         "replay": Place(f"{_UPKEEP}:replay_run", "Run a stored run once more, asking and calling nobody."),
     },
-    help="List, show and export the runs that are kept, and end or forget them.",
+    help="List, show and export the runs that are kept, decide on those that wait, end or forget them.",
 )
 
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         NotWaitingError,
         SelfApprovalError,
         StaleDecisionError,
+        Submission,
         WaitingCall,
         WaitingRun,
     )
@@ -93,7 +94,7 @@ if TYPE_CHECKING:
     )
     from nr_llm.history import HOST, RunHistory
     from nr_llm.hookspecs import hookimpl
-    from nr_llm.inputs import InvalidInputError, Submission
+    from nr_llm.inputs import InvalidInputError
     from nr_llm.limits import Limits
     from nr_llm.messages import Attachment, ChatMessage, Role, ToolCall
     from nr_llm.middleware import GuardrailError, Middleware, Retry
@@ -146,7 +147,7 @@ _HOMES = _lazy.homes(
         "aliases": "ModelAlias",
         "approvals": (
             "Decision DecisionError NotPermittedError NotWaitingError SelfApprovalError StaleDecisionError "
-            "WaitingCall WaitingRun"
+            "Submission WaitingCall WaitingRun"
         ),
         "artifacts": "ArtifactType ToolArtifact",
         "budgets": "ActorBudget Ledger MemorySpending Spending Spent",
@@ -166,7 +167,7 @@ _HOMES = _lazy.homes(
         "events": "Delta Event Finished ReasoningDelta StepRecorded TextDelta ToolCallDelta ToolFinished ToolProgress",
         "history": "HOST RunHistory",
         "hookspecs": "hookimpl",
-        "inputs": "InvalidInputError Submission",
+        "inputs": "InvalidInputError",
         "limits": "Limits",
         "messages": "Attachment ChatMessage Role ToolCall",
         "middleware": "GuardrailError Middleware Retry",

@@ -13,11 +13,11 @@ from nr_llm.approvals import (
     NotPermittedError,
     NotWaitingError,
     SelfApprovalError,
+    Submission,
     edited,
 )
 from nr_llm.configurations import Configuration
 from nr_llm.errors import NrLlmError, RunNotFoundError, StoreError
-from nr_llm.inputs import Submission
 from nr_llm.records import RunStatus, StoredRun
 from nr_llm.state import RunState
 from nr_llm.steps import RunStep, StepKind

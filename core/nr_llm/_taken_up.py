@@ -19,9 +19,9 @@ from nr_llm._deciding import (
 from nr_llm._keeping import Taking
 from nr_llm._run_settings import ResumeSettings
 from nr_llm.actors import Actor
-from nr_llm.approvals import Decisions, decided
+from nr_llm.approvals import Decisions, Submissions, decided
 from nr_llm.errors import ConfigurationError, InvalidValueError
-from nr_llm.inputs import Submissions, submitted
+from nr_llm.inputs import submitted
 from nr_llm.records import RunStatus
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import attrs
 
@@ -20,9 +20,6 @@ from nr_llm.errors import InvalidValueError, NrLlmError
 from nr_llm.messages import ToolCall
 from nr_llm.records import StoredRun
 from nr_llm.state import PendingCall, RunState, Verdict
-
-if TYPE_CHECKING:
-    from nr_llm.inputs import Submission
 
 
 class DecisionError(NrLlmError):
@@ -128,6 +125,32 @@ class Decision:
 Decisions: TypeAlias = Iterable[Decision]
 
 
+def _values(given: Mapping[str, JSON] | None) -> dict[str, JSON] | None:
+    return None if given is None else copy_object(given, path="values")
+
+
+@attrs.frozen(kw_only=True)
+class Submission:
+    """
+    What a person fills in for one call of a held turn.
+
+    Args:
+        index: The call's place in the turn.
+        values: The form's keys with their values; keys the form does not have are left out.  None declines: the call
+            is not run, and the model is told.
+        digest: Digest of the call and its form as the person saw them.
+    """
+
+    __hash__ = None  # type: ignore[assignment]  # holds JSON
+
+    index: int
+    values: Mapping[str, JSON] | None = attrs.field(converter=_values)
+    digest: str
+
+
+Submissions: TypeAlias = Iterable[Submission]
+
+
 @attrs.frozen(kw_only=True)
 class WaitingCall:
     """
@@ -205,8 +228,6 @@ class WaitingRun:
         Raises:
             InvalidValueError: No such call waits for a form.
         """
-        from nr_llm.inputs import Submission  # which is about these calls
-
         found = next((call for call in self.calls if call.index == index and call.form is not None), None)
         if found is None:
             raise InvalidValueError(f"{index!r} is no index of a call with a form", path="index")

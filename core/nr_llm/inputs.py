@@ -7,13 +7,13 @@ A tool with a form is not run with what the model wrote for the form's keys: a p
 from __future__ import annotations
 
 import hmac
-from collections.abc import Iterable, Mapping
-from typing import Any, TypeAlias
+from collections.abc import Mapping
+from typing import Any
 
 import attrs
 
-from nr_llm._json import JSON, copy_object
-from nr_llm.approvals import DecisionError, StaleDecisionError, call_digest
+from nr_llm._json import JSON
+from nr_llm.approvals import DecisionError, StaleDecisionError, Submission, Submissions, call_digest
 from nr_llm.errors import InvalidValueError
 from nr_llm.messages import ToolCall
 from nr_llm.state import PendingCall, RunState, Verdict
@@ -34,32 +34,6 @@ class InvalidInputError(DecisionError):
         )
         self.index = index
         self.faults = faults
-
-
-def _values(given: Mapping[str, JSON] | None) -> dict[str, JSON] | None:
-    return None if given is None else copy_object(given, path="values")
-
-
-@attrs.frozen(kw_only=True)
-class Submission:
-    """
-    What a person fills in for one call of a held turn.
-
-    Args:
-        index: The call's place in the turn.
-        values: The form's keys with their values; keys the form does not have are left out.  None declines: the call
-            is not run, and the model is told.
-        digest: Digest of the call and its form as the person saw them.
-    """
-
-    __hash__ = None  # type: ignore[assignment]  # holds JSON
-
-    index: int
-    values: Mapping[str, JSON] | None = attrs.field(converter=_values)
-    digest: str
-
-
-Submissions: TypeAlias = Iterable[Submission]
 
 
 def submitted(state: RunState, submissions: Submissions) -> RunState:
@@ -131,23 +105,3 @@ def _overlaid(call: ToolCall, form: Mapping[str, Any], values: Mapping[str, Any]
     declared = form.get("properties", {})
     kept = {key: value for key, value in call.arguments.items() if key not in declared}
     return attrs.evolve(call, arguments={**kept, **values})
-
-
-def form_of(tool: str, kind: Any) -> dict[str, JSON]:
-    """
-    Return the form of a tool as JSON Schema.
-
-    Args:
-        tool: The tool's name, for errors.
-        kind: A class as for a run's `output`, or a JSON Schema of an object.
-
-    Raises:
-        InvalidSchemaError: It cannot be used.
-        InvalidValueError: It asks for nothing.
-    """
-    from nr_llm.outputs import output_of
-
-    schema = dict(output_of(kind).schema)
-    if schema.get("type") != "object" or not schema.get("properties"):
-        raise InvalidValueError(f"the form of tool {tool!r} has no property: it would ask for nothing", path="form")
-    return schema

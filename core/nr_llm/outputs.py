@@ -14,7 +14,7 @@ from typing import Any
 import attrs
 
 from nr_llm._json import JSON, decode
-from nr_llm.errors import InvalidSchemaError, MalformedJsonError
+from nr_llm.errors import InvalidSchemaError, InvalidValueError, MalformedJsonError
 
 FENCE = re.compile(r"\s*```[a-zA-Z0-9]*\s*\n(.*?)\n?\s*```\s*", re.DOTALL)
 """A code fence around the whole answer, as models like to write."""
@@ -114,3 +114,21 @@ def _objects(structure: Callable[[Mapping[str, JSON]], Any]) -> Callable[[Any], 
 def _text(schema: Mapping[str, Any]) -> str:
     description = schema.get("description")
     return description if isinstance(description, str) else ""
+
+
+def form_of(tool: str, kind: Any) -> dict[str, JSON]:
+    """
+    Return the form of a tool as JSON Schema.
+
+    Args:
+        tool: The tool's name, for errors.
+        kind: A class as for a run's `output`, or a JSON Schema of an object.
+
+    Raises:
+        InvalidSchemaError: It cannot be used.
+        InvalidValueError: It asks for nothing.
+    """
+    schema = dict(output_of(kind).schema)
+    if schema.get("type") != "object" or not schema.get("properties"):
+        raise InvalidValueError(f"the form of tool {tool!r} has no property: it would ask for nothing", path="form")
+    return schema

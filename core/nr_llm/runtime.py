@@ -24,11 +24,10 @@ from nr_llm._single import SingleSteps
 from nr_llm._taken_up import as_decided, as_submitted
 from nr_llm._transports import Transports
 from nr_llm.actors import Actor
-from nr_llm.approvals import Decisions
+from nr_llm.approvals import Decisions, Submissions
 from nr_llm.budgets import Budgets, Spending
 from nr_llm.configurations import Configuration
 from nr_llm.conversation import Prompt
-from nr_llm.inputs import Submissions
 from nr_llm.limits import Limits
 from nr_llm.middleware import Middleware, Retry, wrapped
 from nr_llm.options import Options

@@ -199,7 +199,7 @@ class Tool:
             self._check_form()
 
     def _check_form(self) -> None:
-        from nr_llm.inputs import form_of
+        from nr_llm.outputs import form_of
 
         object.__setattr__(self, "form", form_of(self.name, self.form))
         if self.needs_approval:

@@ -154,3 +154,30 @@ def test_the_second_request_holds_both_typed_turns(services: Services, name: str
     assert asked.results == {"look": "lämp is bright", "weigh": "chair weighs 4000 g"}
     for part in ("look", "weigh", "lämp", "grams", "lämp is bright", "chair weighs 4000 g"):
         assert part in text
+
+
+@pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streamed"])
+@pytest.mark.parametrize("second", [form.name for form in FORMATS])
+@pytest.mark.parametrize("first", [form.name for form in FORMATS])
+def test_a_turn_that_one_began_is_ended_by_another(services: Services, first: str, second: str, streamed: bool) -> None:
+    """Calls of one model, their results and an image, with reasoning that only it knows again: the other goes on."""
+    makers = {name: provider(name, services.url) for name in (first, second)}
+    with Runtime(providers=list(makers.values()), tools=[look, weigh]) as runtime:
+        begun = checked(runtime.run([*START, question(first)], model=f"{first}:m", tools=[look, weigh]))[:-1]
+        if streamed:
+            with runtime.stream(begun, model=f"{second}:n", tools=[look, weigh]) as stream:
+                for _ in stream:
+                    pass
+            ended = checked(stream.outcome)
+        else:
+            ended = checked(runtime.run(begun, model=f"{second}:n", tools=[look, weigh]))
+
+    assert [name for name, _, _ in services.requests] == [first, first, second]
+    _, _, asked = services.requests[-1]
+    assert (set(asked.results), asked.images) == ({"look", "weigh"}, 1)
+    assert asked.replayed is (first == second and first in FORGIVING)
+    assert ended[:-1] == begun
+
+
+FORGIVING = ("chat", "responses", "gemini")
+"""Formats whose models know what another model of the same service wanted back; the others have or want none of it."""

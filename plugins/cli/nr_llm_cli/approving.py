@@ -15,8 +15,7 @@ from nr_llm.errors import InvalidValueError, MalformedJsonError
 from nr_llm_cli.screen import exact
 
 if TYPE_CHECKING:
-    from nr_llm.approvals import Decision, WaitingCall, WaitingRun
-    from nr_llm.inputs import Submission
+    from nr_llm.approvals import Decision, Submission, WaitingCall, WaitingRun
 
     from nr_llm_cli.console import Console
     from nr_llm_cli.held import Sight

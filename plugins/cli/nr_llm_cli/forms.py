@@ -14,8 +14,7 @@ from nr_llm_cli.parameters import takes_text
 from nr_llm_cli.screen import exact
 
 if TYPE_CHECKING:
-    from nr_llm.approvals import WaitingCall, WaitingRun
-    from nr_llm.inputs import Submission
+    from nr_llm.approvals import Submission, WaitingCall, WaitingRun
 
     from nr_llm_cli.approving import Asker
 

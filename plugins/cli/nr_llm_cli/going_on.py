@@ -19,8 +19,7 @@ from nr_llm_cli.whoami import decider, me
 
 if TYPE_CHECKING:
     from nr_llm import PluginHost
-    from nr_llm.approvals import Decision, WaitingRun
-    from nr_llm.inputs import Submission
+    from nr_llm.approvals import Decision, Submission, WaitingRun
     from nr_llm.runs import Outcome
     from nr_llm.runtime import Runtime
     from nr_llm.steps import RunStep

@@ -138,7 +138,8 @@ def coverage(session: nox.Session) -> None:
 @nox.session(default=False)
 def local_eval(session: nox.Session) -> None:
     """Ask the embedded model the evaluation's tasks and print its score; the weights are fetched where absent."""
-    install(session, "-e", ".", "-e", "plugins/cli", "-e", "plugins/local")
+    shown = ("-e", "plugins/tools", "-e", "plugins/sql")
+    install(session, "-e", ".", "-e", "plugins/cli", "-e", "plugins/local", *shown)
     session.run("nr-llm", "models", "pull", "qwen2.5-coder-1.5b")
     session.run("python", "tests/local_eval/run.py", *session.posargs)
 

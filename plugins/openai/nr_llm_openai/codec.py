@@ -56,7 +56,7 @@ class ChatCodec:
             InvalidValueError: There is no message, or calls and their answers do not match.
             InvalidRequestError: The form cannot say what the request wants.
         """
-        request = declaring(request)
+        request = declaring(request) if self.dialect.forbids else request
         messages = encode_messages(request.messages, self.segments, memo)
         if not messages:
             raise InvalidValueError("there is no message to send", path="messages")

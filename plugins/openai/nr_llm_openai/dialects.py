@@ -47,6 +47,8 @@ class Dialect:
         call_content: What an assistant turn with calls and no text carries as `content`: servers disagree on
             which of null, an empty string and nothing they take.
         required: The word that makes the model call some tool.
+        forbids: Whether the service takes the word that lets the model call none; where it does not, the closing
+            request of a run leaves the tools out.
         seed: The field of the seed.
         stream_usage: Whether the service reports usage in a stream when asked with `stream_options`.
         strict: Whether the service enforces strict schemas.
@@ -72,6 +74,7 @@ class Dialect:
     max_tokens: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
     call_content: Literal["null", "empty", "absent"] = "null"
     required: str = "required"
+    forbids: bool = True
     seed: str = "seed"
     stream_usage: bool = True
     strict: bool = True

@@ -141,6 +141,18 @@ def test_a_turn_may_be_put_between_results_and_a_person() -> None:
     assert sent["messages"][2]["content"] == "Done."
 
 
+@pytest.mark.parametrize("forbids", [True, False])
+def test_tools_that_are_withheld_are_declared_where_calls_can_be_forbidden(forbids: bool) -> None:
+    """A server that knows no such word is sent none of them."""
+    request = attrs.evolve(asked(TURN, RESULT), withheld=(ADD,))
+    codec = ChatCodec(dialect=Dialect(name="mine", forbids=forbids))
+
+    sent = json.loads(codec.encode(request).body)
+
+    assert sent.get("tool_choice") == ("none" if forbids else None)
+    assert ("tools" in sent) is forbids
+
+
 def test_groq_reads_images_only() -> None:
     """Anything else is refused before it is sent."""
     body("groq", ChatMessage.user("x", Attachment("image/png", b"x")))

@@ -108,7 +108,7 @@ def type_of(schema: Any, form: Mapping[str, Any]) -> str:
     if reference.startswith("#/$defs/"):
         return type_of(form.get("$defs", {}).get(reference.removeprefix("#/$defs/")), {})
     if "enum" in schema:
-        return f"one of {', '.join(map(encode, schema['enum']))}"
+        return f"one of {', '.join(one if isinstance(one, str) else encode(one) for one in schema['enum'])}"
     kind = schema.get("type")
     if isinstance(kind, str) and kind not in {"object", "array"}:
         bounds = {key: value for key, value in schema.items() if key in _BOUNDS}

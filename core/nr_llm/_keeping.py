@@ -168,8 +168,8 @@ class Keeper:
                     raise
                 self._take_up(state)
             else:
+                self._kept, self._doubt = True, None
                 done()
-                self._kept = True
 
     def record(self, step: RunStep | None, state: RunState) -> None:
         """
@@ -280,6 +280,7 @@ class Keeper:
         if not self._kept:
             raise StoreError(f"Run {self.head.run_id} is not in the store, which failed when it began.")
         written = self._doubted(lambda: self.store.write(change), done)
+        self._doubt = None
         if not written.applied and not (written.stop and change.unless_stopped):
             self._closed = True
             raise RunClaimedError(self.head.run_id, written.status)
@@ -290,13 +291,12 @@ class Keeper:
             raise RunCancelledError("The run was stopped from outside.")
 
     def _doubted(self, write: Callable[[], T], done: Callable[[], None]) -> T:
-        """Return what a write returns; after one that failed nobody knows yet whether it was kept."""
+        """Return what a write returns; if it fails or is interrupted, nobody knows yet whether it was kept."""
+        self._doubt = done
         try:
             return write()
         except RunExistsError:
-            raise
-        except Exception:
-            self._doubt = done
+            self._doubt = None
             raise
 
     def _be_sure(self) -> None:

@@ -403,6 +403,29 @@ class RunCases:
         said = [message.role for message in RunHistory(store, HOST).conversation("run-1")]
         assert said == [Role.USER, Role.ASSISTANT, Role.TOOL, Role.ASSISTANT][: {"fence": 3, "wait": 2}.get(lost, 4)]
 
+    @pytest.mark.parametrize("when", ["create", "llm"])
+    def test_an_interrupt_as_a_change_was_kept(self, store: RunStore, when: str) -> None:
+        """The run is ended as cancelled, and nothing of its live state is left; it reaches no other thread."""
+
+        class Interrupted(Wrapped):
+            def create(self, head: Any, change: RunChange) -> None:
+                self.inner.create(head, change)
+                if when == "create":
+                    raise KeyboardInterrupt
+
+        def interrupt(change: RunChange) -> None:
+            if any(step.kind == when for step in change.steps):
+                raise KeyboardInterrupt
+
+        with (
+            self.harness(Interrupted(store, after=interrupt), privacy="full") as harness,
+            pytest.raises(KeyboardInterrupt),
+        ):
+            harness.run(replies=[calling(("look", {}))], tools=NAMES)
+
+        assert (ran(store).status, store.live("run-1")) == (RunStatus.CANCELLED, None)
+        assert kinds(store) == {"create": [], "llm": ["request", "llm"]}[when]
+
     def test_a_decision_whose_answer_got_lost(self, face: Face, store: RunStore) -> None:
         """It was taken: the run goes on with it, since nobody else has."""
 

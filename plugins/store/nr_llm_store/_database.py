@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import attrs
-from nr_llm.errors import NrLlmError
+from nr_llm.errors import NrLlmError, StoreError
 from sqlalchemy import URL, Connection, Engine
 from sqlalchemy.dialects.sqlite.pysqlite import SQLiteDialect_pysqlite
 from sqlalchemy.exc import SQLAlchemyError
@@ -21,6 +21,9 @@ from nr_llm_store._forks import watch
 
 _ABANDONED: Final[list[object]] = []
 """Pools that a child inherited: were they freed, their connections would be closed under the parent."""
+
+_QUEUE: Final = 4
+"""Times `wait` that a writer stands in line behind others of its process: more than a line is long, and no deadlock."""
 
 _PATIENCE: Final = 10.0  # seconds that a fork waits for a write: longer than one takes, and no deadlock
 
@@ -84,6 +87,7 @@ class Database:
         # SQLite's driver takes names too, and an engine of the caller's is compiled for question marks.
         self._dialect = SQLiteDialect_pysqlite(paramstyle="named") if self.sqlite else self.engine.dialect
         self._prepare = prepare
+        self._bounds = bounds
         self._own = not isinstance(target, Engine)
         self._statements: dict[Hashable, Statement] = {}
         self._opening = threading.RLock()
@@ -147,8 +151,7 @@ class Database:
     def writing(self) -> Iterator[Session]:
         """Lend a connection for one transaction: committed when the block ends, undone when it raises."""
         self.open()
-        # SQLite has one writer at a time: to wait here is quicker than to ask it again and again.
-        with self._writes if self.sqlite else nullcontext(), self.faults(), self._lent() as connection:
+        with self._alone() if self.sqlite else nullcontext(), self.faults(), self._lent() as connection:
             session = Session(connection)
             try:
                 if self.sqlite:
@@ -159,6 +162,17 @@ class Database:
                 with suppress(Exception):
                     connection.rollback()
                 raise
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Wait for the other writers of this process: SQLite has one at a time, and would be asked again and again."""
+        writes = self._writes  # a child that is forked meanwhile has another
+        if not writes.acquire(timeout=_QUEUE * self._bounds.wait):
+            raise StoreError(f"{self.place}: other threads are writing for longer than {_QUEUE} times `wait_seconds`.")
+        try:
+            yield
+        finally:
+            writes.release()
 
     @contextmanager
     def _lent(self) -> Iterator[Any]:

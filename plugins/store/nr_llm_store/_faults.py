@@ -32,6 +32,7 @@ _POSTGRES: Final = {
     "42501": "the role may not do that: grant it the tables nr_llm_*",
     "42P01": f"its tables are missing: run `{UPGRADE}`",
     "53100": "the server's disk is full",
+    "54000": "a name is too long for the server: names of runs and actors have at most some 2,000 bytes",
     "53300": "the server has no connection left",
     "55P03": "another process holds the row for longer than `wait_seconds`",
     "57014": "the statement took longer than `statement_seconds`",

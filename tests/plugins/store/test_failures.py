@@ -145,6 +145,27 @@ def test_a_writer_that_does_not_end(tmp_path: Path) -> None:
     store.close()
 
 
+def test_a_thread_that_never_gives_the_file_back(tmp_path: Path) -> None:
+    """The others of its process are told in the end, rather than standing in line for ever."""
+    store = SqlStore(tmp_path / "runs.db", bounds=Bounds(wait=0.01))
+    begun(store)
+    with store._database.writing(), pytest.raises(StoreError, match="other threads are writing for longer"):
+        store.write(step(0))
+
+    assert store.write(step(0)).applied
+
+
+def test_a_name_that_is_too_long_for_the_server(make: Make, request: pytest.FixtureRequest) -> None:
+    """It is said, on the server, which has a bound; a file has none."""
+    store, name = make(), os.urandom(4_000).hex()
+    if "sqlite" in request.node.name:
+        begun(store, name)
+        assert store.run(name) is not None
+    else:
+        with pytest.raises(StoreError, match="a name is too long"):
+            begun(store, name)
+
+
 def test_a_row_that_is_held_for_long(postgres_server: PostgresServer) -> None:
     """PostgreSQL's locks are waited for so long and no longer."""
     store = SqlStore(postgres_server.create_database("held"), bounds=Bounds(wait=0.05))

@@ -54,6 +54,8 @@ def as_submitted(
 
 def _held(assembly: Assembly, run_id: str, status: RunStatus, *, by: Actor, settings: ResumeSettings) -> Held:
     check_settings(settings, ResumeSettings)
+    if not isinstance(by, Actor):
+        raise InvalidValueError(f"must be an Actor, not {type(by).__name__}", path="by")
     if "actor" in settings:
         raise InvalidValueError("a decided run acts on behalf of its owner; who decides is `by`", path="actor")
     if assembly.store is None:

@@ -105,7 +105,7 @@ class Decision:
         arguments: Arguments to run it with instead of the model's.
 
     Raises:
-        InvalidValueError: A denied call has arguments, or they are no JSON object.
+        InvalidValueError: A denied call has arguments, they are no JSON object, or another value is of another type.
     """
 
     __hash__ = None  # type: ignore[assignment]  # holds JSON
@@ -116,6 +116,9 @@ class Decision:
     arguments: Mapping[str, JSON] | None = attrs.field(default=None, converter=_arguments)
 
     def __attrs_post_init__(self) -> None:
+        for name, kind in (("index", int), ("digest", str)):
+            if type(value := getattr(self, name)) is not kind:
+                raise InvalidValueError(f"must be {kind.__name__}, not {type(value).__name__}", path=name)
         if not isinstance(self.approve, bool):
             raise InvalidValueError(f"must be True or False, not {self.approve!r}", path="approve")
         if self.arguments is not None and not self.approve:
@@ -296,7 +299,8 @@ def decided(state: RunState, decisions: Decisions) -> RunState:
     for index, decision in given.items():
         found = pending.get(index)
         call = None if found is None else edited(found.call, decision)
-        if call is None or not hmac.compare_digest(call_digest(state, index, call).encode(), decision.digest.encode()):
+        named = decision.digest.encode("utf-8", "replace")
+        if call is None or not hmac.compare_digest(call_digest(state, index, call).encode(), named):
             raise StaleDecisionError(state.run_id, index)
     return attrs.evolve(state, pending=tuple(_said(one, given.get(one.index)) for one in state.pending))
 

@@ -286,6 +286,14 @@ class DecisionCases:
             Decision(index=0, approve=word, digest="")
         with pytest.raises(InvalidValueError, match="has no arguments"):
             Decision(index=0, approve=False, digest="", arguments={})
+        for odd, why in (({"index": True}, "index: must be int, not bool"), ({"digest": None}, "digest: must be str")):
+            with pytest.raises(InvalidValueError, match=why):
+                attrs.evolve(yes, **odd)
+        with pytest.raises(StaleDecisionError):
+            self.decide(face, harness, attrs.evolve(yes, digest="\ud800"))
+        nobody: Any = None
+        with pytest.raises(InvalidValueError, match="by: must be an Actor, not NoneType"):
+            self.decide(face, harness, yes, by=nobody)
         with pytest.raises(InvalidValueError, match="no index of a waiting call"):
             self.waiting(store).decision(7, approve=True)
         with pytest.raises(InvalidValueError, match="on behalf of its owner"):

@@ -39,6 +39,21 @@ def typed(prompt: str) -> str:
     return line.rstrip("\r\n")
 
 
+def attended() -> bool:
+    """Return whether a person is there: who reads what is shown, and whose answers are read."""
+    return sys.stdin.isatty() and sys.stderr.isatty()
+
+
+def forget_typed() -> None:
+    """Drop what was typed so far: it is no answer to what is shown only now."""
+    try:
+        import termios
+    except ImportError:  # Windows
+        return
+    if sys.stdin.isatty():
+        termios.tcflush(sys.stdin, termios.TCIFLUSH)
+
+
 @attrs.frozen(kw_only=True, eq=False)
 class Asker:
     """
@@ -80,6 +95,7 @@ class Asker:
         """Show a call, to those who want quiet too."""
         for line, style in self.sight.lines(waiting, call, arguments=arguments, whole=whole):
             self.console.warn(line, **style)
+        forget_typed()
 
     def left(self) -> None:
         """Say what it means to leave."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -12,7 +11,7 @@ from nr_llm.approvals import NotPermittedError, SelfApprovalError
 from nr_llm.events import StepRecorded
 from nr_llm.runs import Suspended
 
-from nr_llm_cli.approving import Asker
+from nr_llm_cli.approving import Asker, attended
 from nr_llm_cli.failures import failure_of
 from nr_llm_cli.held import Sight, held_of
 from nr_llm_cli.whoami import decider, me
@@ -142,14 +141,13 @@ def going_on(runtime: Runtime, run_id: str, said: tuple[Any, ...], **settings: A
 
 def asks(*, as_json: bool, ndjson: bool, **_: object) -> str | None:
     """Return ``ask`` where a person sits at the terminal and reads along, else None."""
-    watched = sys.stdin.isatty() and sys.stderr.isatty()
-    return "ask" if watched and not (as_json or ndjson) else None
+    return "ask" if attended() and not (as_json or ndjson) else None
 
 
 def approver_of(
     mode: str | None, host: PluginHost, runtime: Runtime, *, console: Console, relay: Relay, kept: bool
 ) -> Approver | None:
     """Return who decides when a run waits, or None: without a terminal nobody is there to be asked."""
-    if mode is None or (mode == "ask" and not sys.stdin.isatty()):
+    if mode is None or (mode == "ask" and not attended()):
         return None
     return Approver(runtime=runtime, host=host, console=console, relay=relay, mode=mode, kept=kept)

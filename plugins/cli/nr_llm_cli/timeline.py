@@ -118,7 +118,9 @@ def _told(step: StepRecord) -> str:
             return _reply(payload, step.duration_ms)
         case "tool":
             return _call(payload, step.duration_ms)
-        case "approval":
+        case "approval" | "input" if "decided_by" in payload:
+            return _decided(payload, step=step.kind)
+        case "approval" | "input":
             return f"waits for a person: {', '.join(_wanted(payload))}"
         case _:
             plain = {name: value for name, value in payload.items() if name != "content_redacted"}
@@ -150,6 +152,16 @@ def _call(payload: Mapping[str, Any], milliseconds: float) -> str:
         f"for people: {', '.join(shown)}" if shown else None,
     )
     return f"{called}  {', '.join(filter(None, parts))}"
+
+
+def _decided(payload: Mapping[str, Any], *, step: str) -> str:
+    """Return who said what to which calls."""
+    told, yes = [], "fills in" if step == "input" else "approves"
+    for one in payload.get("decisions", ()):
+        word = yes if one.get("approved") else "declines"
+        changed = " with changed arguments" if one.get("edited") else ""
+        told.append(f"{word} {one.get('index')} {one.get('tool')}{changed}")
+    return f"{payload['decided_by']} {', '.join(told)}"
 
 
 def _wanted(payload: Mapping[str, Any]) -> list[str]:

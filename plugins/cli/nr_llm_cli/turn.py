@@ -222,7 +222,7 @@ def suspension(suspended: Suspended, *, kept: bool) -> Failure:
     return Failure(Exit.SUSPENDED, message, hint, run_id)
 
 
-_UNKEPT = "Choose other tools with -T, run it on a terminal, which asks, or decide in a program."
+_UNKEPT = "Choose other tools with -T, take nr-llm run on a terminal, which asks, or decide in a program."
 
 
 def interruption(state: RunState) -> Failure:

@@ -11,9 +11,10 @@ from nr_llm import PluginHost, Runtime, Suspended, tool
 from nr_llm.approvals import WaitingRun
 from nr_llm.hookspecs import hookimpl
 from nr_llm.testing import ScriptedProvider, calling
-from nr_llm_cli.approving import Asker
+from nr_llm_cli.approving import Asker, attended
 from nr_llm_cli.console import Console
 from nr_llm_cli.forms import type_of, value_of
+from nr_llm_cli.going_on import asks
 from nr_llm_cli.held import SHOWN, Sight, argument_lines, held_of
 from nr_llm_cli.screen import exact
 from nr_llm_cli.whoami import decider
@@ -409,3 +410,32 @@ def order(city: str = "") -> str:
 
     assert code == 0, text
     assert "to Ghent\n" in text
+
+
+def test_what_was_typed_before_is_no_answer(tmp_path: Path) -> None:
+    """A yes that was typed while the model still wrote approves nothing: the question comes after it."""
+    slow = 'lambda request: __import__("select").select([0], [], []) and calling(("erase", {"path": "x"})), "Over."'
+    text, code = terminal(
+        plugin_file(tmp_path, slow), "-T", "erase", keys=[("Model scripted", b"y\n"), (ASKED, b"n\n")]
+    )
+
+    assert code == 0, text
+    assert "not executed" in text
+
+
+def test_questions_nobody_reads_are_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A terminal for the answers alone is not enough."""
+    monkeypatch.setattr("sys.stdin", Terminal())
+    assert not attended()
+    monkeypatch.setattr("sys.stderr", Terminal())
+    assert attended()
+    assert asks(as_json=False, ndjson=False) == "ask"
+    assert asks(as_json=True, ndjson=False) is None
+
+
+class Terminal:
+    """Says that it is one."""
+
+    def isatty(self) -> bool:
+        """Return that."""
+        return True

@@ -136,3 +136,28 @@ def test_a_person_confirms_what_is_shown(shell: Shell) -> None:
     assert (refused, code) == (7, 0), (no, yes)
     assert "Approve 0 note?" in no
     assert "Noted." in yes
+
+
+def test_a_form_is_filled_in_later_on_a_terminal(shell: Shell) -> None:
+    """`runs input` asks key by key; whoever leaves, leaves it waiting."""
+    more = '''
+FORM = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
+
+@tool(form=FORM)
+def order(city: str = "") -> str:
+    """Order."""
+    return f"to {city}"
+'''
+    path = plugin_file(shell.folder, 'calling(("order", {}))', more=more)
+    done = shell("run", "hi", "-m", "scripted:", "-T", "order", "--plugin", path, "--json")
+    run_id = json.loads(done.stdout)["run_id"]
+    plugin_file(shell.folder, "lambda request: request.messages[-1].content", more=more)
+    arguments, environ = ("runs", "input", run_id, "--plugin", path), {**shell.variables(), "NO_COLOR": "1"}
+    left, waits = on_terminal(*arguments, keys=[("[q]uit: ", b"q\n")], env=environ)
+    keys = [("[q]uit: ", b"y\n"), ("city (string, required): ", b"Ghent\n")]
+    text, code = on_terminal(*arguments, keys=keys, env=environ)
+
+    assert (done.returncode, json.loads(done.stdout)["status"]) == (7, "awaiting_input")
+    assert (waits, code) == (7, 0), (left, text)
+    assert "Left waiting: nothing was decided." in left
+    assert "to Ghent\n" in text

@@ -372,6 +372,43 @@ def test_who_decides_is_no_administrator() -> None:
     assert not me().approver
 
 
+def test_the_record_is_told_as_what_was_decided(shop: Shop) -> None:
+    """Who said what to which call."""
+    run_id = held(shop, BOTH, *ALL)
+    on(shop, "approve", run_id, "--call", "1", "--arguments", '{"path": "y"}', "--yes")
+    on(shop, "deny", run_id)
+    form = held(shop, ORDERS, "-T", "order")
+    on(shop, "input", form, "--values", '{"city": "Ghent"}')
+    decided, filled = shop("runs", "show", run_id).stdout, shop("runs", "show", form).stdout
+
+    assert f"{me().id} approves 1 erase with changed arguments\n" in decided
+    assert f"{me().id} declines 0 peek\n" in decided
+    assert f"{me().id} fills in 0 order\n" in filled
+    assert "waits for a person: order\n" in filled
+
+
+def test_an_interrupted_segment_is_cancelled(shop: Shop) -> None:
+    """Ctrl-C while a run goes on, by whichever way, is in the record."""
+    stop = "def stop(request):\n    raise KeyboardInterrupt\n"
+    wants = 'calling(("erase", {"path": "x"})), stop'
+    direct = shop.ask("hi", "-T", "erase", "--approve", "deny", replies=wants, more=stop)
+    run_id = held(shop)
+    plugin_file(shop.folder, "stop", more=stop)
+    later = on(shop, "approve", run_id, "--yes")
+
+    assert (direct.exit_code, later.exit_code) == (130, 130)
+    assert "Interrupted after 1 round and 1 call" in later.stderr
+    assert [run.status for run in shop.runs()] == [RunStatus.CANCELLED, RunStatus.CANCELLED]
+
+
+def test_a_user_without_a_name_has_a_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in a container; what the environment claims does not count."""
+    monkeypatch.setattr("os.getuid", lambda: 3_000_000_000)
+    monkeypatch.setenv("USER", "ann")
+
+    assert me() == Actor("uid 3000000000")
+
+
 # -- input ------------------------------------------------------------------------------------------------------
 
 

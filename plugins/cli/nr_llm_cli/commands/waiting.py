@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -143,7 +142,7 @@ def fill_in(context: click.Context, /, run: str, **options: Any) -> int:
 
     What does not fit the form is refused, and the run waits on.  RUN is a run's name or its beginning.
     """
-    from nr_llm_cli.approving import Asker
+    from nr_llm_cli.approving import Asker, attended
     from nr_llm_cli.parameters import from_json
 
     with taking_up(context, run, options, wanted="waiting_for_input") as taken:
@@ -154,7 +153,7 @@ def fill_in(context: click.Context, /, run: str, **options: Any) -> int:
                 raise click.UsageError(f"--values is for one call: name it with --call ({_listed(chosen)}).")
             values = from_json(options["values"], option="--values")
             return taken.go_on((taken.waiting.submission(chosen[0].index, values),))
-        if not sys.stdin.isatty():
+        if not attended():
             taken.show(chosen)
             raise _undecided(taken, "--values has what is filled in.")
         asker = Asker(console=taken.console, sight=taken.sight)
@@ -332,7 +331,12 @@ def _arguments(text: str | None, chosen: tuple[WaitingCall, ...]) -> dict[str, A
 
 
 def _agreed(question: str) -> bool:
-    return sys.stdin.isatty() and click.confirm(question, err=True)
+    from nr_llm_cli.approving import attended, forget_typed
+
+    if not attended():
+        return False
+    forget_typed()
+    return click.confirm(question, err=True)
 
 
 def _listed(calls: Any) -> str:

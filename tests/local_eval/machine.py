@@ -80,9 +80,10 @@ def furnished(folder: Path, files: dict[str, str], database: str) -> list[Tool]:
 
 
 def hour(zone: str) -> str:
-    """Return a pattern for the present hour in a time zone."""
+    """Return a pattern for the present hour in a time zone, or the next one: an evaluation may take that long."""
     now = dt.datetime.now(ZoneInfo(zone))
-    return rf"\b0?{now.hour}:|\b0?{now.hour % 12 or 12}(:\d\d)? ?[ap]"
+    hours = (now.hour, (now.hour + 1) % 24)
+    return "|".join(rf"\b0?{one}:|\b0?{one % 12 or 12}(:\d\d)? ?[ap]" for one in hours)
 
 
 R = re.compile

@@ -2,27 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import attrs
 import click
 
 from nr_llm_cli.asking import PLUGIN_FILE
-from nr_llm_cli.commands.run import REPORTING, reporter_of
 from nr_llm_cli.exits import Exit
-from nr_llm_cli.options import global_options, globals_of, json_option
+from nr_llm_cli.options import global_options, json_option
 
 if TYPE_CHECKING:
-    from nr_llm import PluginHost
-    from nr_llm.approvals import WaitingCall, WaitingRun
-    from nr_llm.runtime import Runtime
+    from nr_llm.approvals import WaitingCall
 
-    from nr_llm_cli.console import Console
-    from nr_llm_cli.going_on import Relay
-    from nr_llm_cli.held import Sight
-    from nr_llm_cli.turn import Reporter
+    from nr_llm_cli.taken import Taken
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
@@ -95,12 +88,14 @@ def approve(context: click.Context, /, run: str, **options: Any) -> int:
     It prints what it is about to approve, and approves exactly that.  RUN is a run's name or its beginning.  Calls that
     are not named wait on.
     """
+    from nr_llm_cli.taken import listed, taking_up
+
     with taking_up(context, run, options, wanted="waiting_for_approval") as taken:
         chosen = taken.chosen(options["indices"])
         arguments = _arguments(options["arguments"], chosen)
         taken.show(chosen, arguments)
         taken.demand_tools()
-        if not (options["yes"] or _agreed(f"Approve {_listed(chosen)}?")):
+        if not (options["yes"] or _agreed(f"Approve {listed(chosen)}?")):
             raise _undecided(taken, "--yes approves it without asking.")
         said = tuple(taken.waiting.decision(one.index, approve=True, arguments=arguments) for one in chosen)
         return taken.go_on(said)
@@ -118,6 +113,8 @@ def deny(context: click.Context, /, run: str, **options: Any) -> int:
 
     The model is told, and answers without them.  RUN is a run's name or its beginning.
     """
+    from nr_llm_cli.taken import taking_up
+
     with taking_up(context, run, options) as taken:
         chosen = taken.chosen(options["indices"])
         taken.show(chosen)
@@ -144,13 +141,14 @@ def fill_in(context: click.Context, /, run: str, **options: Any) -> int:
     """
     from nr_llm_cli.approving import Asker, attended
     from nr_llm_cli.parameters import from_json
+    from nr_llm_cli.taken import listed, taking_up
 
     with taking_up(context, run, options, wanted="waiting_for_input") as taken:
         chosen = taken.chosen(options["indices"])
         taken.demand_tools()
         if options["values"] is not None:
             if len(chosen) > 1:
-                raise click.UsageError(f"--values is for one call: name it with --call ({_listed(chosen)}).")
+                raise click.UsageError(f"--values is for one call: name it with --call ({listed(chosen)}).")
             values = from_json(options["values"], option="--values")
             return taken.go_on((taken.waiting.submission(chosen[0].index, values),))
         if not attended():
@@ -163,170 +161,14 @@ def fill_in(context: click.Context, /, run: str, **options: Any) -> int:
         return taken.go_on(said)
 
 
-@attrs.frozen(kw_only=True, eq=False)
-class Taken:
-    """
-    A run that waits, as it was found.
-
-    Attributes:
-        waiting: The run, whose digests are those of what is shown.
-        host: The plugins.
-        runtime: What goes on with it.
-        console: Where it is shown.
-        sight: What may be seen of its calls.
-        relay: Tells of what happens.
-        reporter: Who is told of what happens.
-        asking: What becomes of calls it waits with next, as `approver_of` takes it.
-    """
-
-    waiting: WaitingRun
-    host: PluginHost
-    runtime: Runtime
-    console: Console
-    sight: Sight
-    relay: Relay
-    reporter: Reporter
-    asking: str | None
-
-    def chosen(self, indices: tuple[int, ...]) -> tuple[WaitingCall, ...]:
-        """
-        Return the calls of these numbers; all that a person is asked about for none.
-
-        Raises:
-            UsageError: A number is of no such call.
-        """
-        asked = {one.index: one for one in self.waiting.asked}
-        for index in indices:
-            if index not in asked:
-                raise click.UsageError(f"Call {index} waits for nobody; those that do: {_listed(asked.values())}.")
-        return tuple(asked[index] for index in dict.fromkeys(indices)) or tuple(asked.values())
-
-    def show(self, calls: tuple[WaitingCall, ...], arguments: Mapping[str, Any] | None = None) -> None:
-        """Show calls whole, since they are decided on as they are shown; on stderr, to those who want quiet too."""
-        for call in calls:
-            for line, style in self.sight.lines(self.waiting, call, arguments=arguments, whole=True):
-                self.console.warn(line, **style)
-
-    def demand_tools(self) -> None:
-        """
-        Refuse to go on without a tool that the run has.
-
-        Raises:
-            UnknownNameError: One is gone.
-        """
-        from nr_llm.errors import UnknownNameError
-
-        run_id, there = self.waiting.run.run_id, self.runtime.tools()
-        for name in self._needed():
-            if name not in there:
-                brought = self.sight.began_with(self.waiting, name)
-                way = f"Install {brought}" if brought else "Name the file that has it with --plugin"
-                raise UnknownNameError(
-                    "tool", name, known=there, remedy=f"Run {run_id} needs it. {way}, or nr-llm runs deny {run_id}."
-                )
-
-    def _needed(self) -> list[str]:
-        state = self.waiting.state
-        allowed = () if state is None or state.allowed is None else state.allowed
-        return list(dict.fromkeys([*(one.call.name for one in self.waiting.asked), *allowed]))
-
-    def go_on(self, said: tuple[Any, ...], *, narrowed: bool = False) -> int:
-        """
-        Go on with the run and tell it.
-
-        Args:
-            said: What is said to its calls.
-            narrowed: Whether it goes on without tools that are gone.
-
-        Raises:
-            Stop: It did not come to the whole answer.
-            NrLlmError: It was refused, or the run failed.
-        """
-        from nr_llm_cli.failures import Stop
-        from nr_llm_cli.going_on import approver_of, going_on
-        from nr_llm_cli.turn import perform_again
-
-        settings = self._without_gone() if narrowed else {}
-        approver = approver_of(self.asking, self.host, self.runtime, console=self.console, relay=self.relay, kept=True)
-
-        def first() -> Any:
-            with self.relay.to(self.reporter):
-                return going_on(self.runtime, self.waiting.run.run_id, said, **settings)
-
-        turn = perform_again(self.runtime, self.waiting, self.reporter, first, approver=approver)
-        if turn.failure is not None:
-            raise Stop(turn.failure)
-        return 0
-
-    def _without_gone(self) -> dict[str, Any]:
-        state, there = self.waiting.state, self.runtime.tools()
-        if state is None or state.allowed is None or all(name in there for name in state.allowed):
-            return {}
-        return {"tools": [name for name in state.allowed if name in there]}
-
-
-@contextmanager
-def taking_up(
-    context: click.Context, name: str, options: Mapping[str, Any], *, wanted: str | None = None
-) -> Iterator[Taken]:
-    """
-    Find a run that waits, and open what goes on with it.
-
-    Args:
-        context: The command's.
-        name: The run's name or its beginning.
-        options: The command's.
-        wanted: What it has to wait for, as a status; None for either.
-
-    Raises:
-        NotWaitingError: It waits for something else, or for nobody.
-        StoreError: Its state cannot be read.
-    """
-    from nr_llm.approvals import NotWaitingError
-    from nr_llm.errors import StoreError
-    from nr_llm.history import RunHistory
-
-    from nr_llm_cli.console import Console
-    from nr_llm_cli.going_on import Relay, asks
-    from nr_llm_cli.held import Sight
-    from nr_llm_cli.session import opened
-    from nr_llm_cli.stored import kept_of, named, no_store
-    from nr_llm_cli.whoami import decider
-
-    telling = {key: value for key, value in options.items() if key in REPORTING}
-    if telling["as_json"] and telling["ndjson"]:
-        raise click.UsageError("--json and --ndjson exclude each other.")
-    console = Console(quiet=telling["quiet"], verbose=telling["verbose"], colour=globals_of(context).colour)
-    reporter, relay = reporter_of(context, console, stream=False, **telling), Relay()  # data goes to the stdout of now
-    with opened(context, options["files"], keep=True, live=[relay]) as (host, runtime):
-        kept = kept_of(host)
-        if kept is None:
-            raise no_store()
-        run = named(kept.history, name)
-        waiting = RunHistory(kept.store, decider()).waiting(run.run_id)
-        if waiting is None or run.raw_status != (wanted or run.raw_status):
-            raise NotWaitingError(run.run_id, run.raw_status, wanted=wanted or "waiting_for_approval")
-        if waiting.unreadable is not None:
-            raise StoreError(waiting.unreadable)
-        yield Taken(
-            waiting=waiting,
-            host=host,
-            runtime=runtime,
-            console=console,
-            sight=Sight.of(host, decider()),
-            relay=relay,
-            reporter=reporter,
-            asking=asks(**telling),
-        )
-
-
 def _arguments(text: str | None, chosen: tuple[WaitingCall, ...]) -> dict[str, Any] | None:
     from nr_llm_cli.parameters import from_json
+    from nr_llm_cli.taken import listed
 
     if text is None:
         return None
     if len(chosen) > 1:
-        raise click.UsageError(f"--arguments is for one call: name it with --call ({_listed(chosen)}).")
+        raise click.UsageError(f"--arguments is for one call: name it with --call ({listed(chosen)}).")
     return from_json(text, option="--arguments")
 
 
@@ -337,12 +179,6 @@ def _agreed(question: str) -> bool:
         return False
     forget_typed()
     return click.confirm(question, err=True)
-
-
-def _listed(calls: Any) -> str:
-    from nr_llm_cli.screen import one_line
-
-    return ", ".join(f"{one.index} {one_line(one.call.name, 80)}" for one in calls)
 
 
 def _undecided(taken: Taken, hint: str = "") -> Exception:

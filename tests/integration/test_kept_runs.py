@@ -124,11 +124,11 @@ def test_two_processes_keep_runs_at_once(shell: Shell) -> None:
     started = [shell.waiting() for _ in range(2)]
     listed = {run["run_id"]: run["status"] for run in shell("runs", "list", "--json")}
     (shell.folder / "go").touch()
-    for process, _ in started:
-        process.communicate(timeout=60)
+    told = [(process.communicate(timeout=60), process.returncode) for process, _ in started]
 
+    assert [code for _, code in told] == [0, 0], told
     assert listed == {name: "running" for _, name in started}
-    assert [shell.run(name)["status"] for _, name in started] == ["completed", "completed"]
+    assert [shell.run(name)["status"] for _, name in started] == ["completed", "completed"], told
     assert [row["runs"] for row in shell("usage", "--json")] == [2]
 
 

@@ -64,7 +64,8 @@ def check(store: RunStore, told: list[str], written: Counter[str]) -> Counter[st
     under_way = {run.run_id for run in history.find(RunQuery(limit=10_000)) if run.status is RunStatus.RUNNING}
     ended = history.settle_abandoned()
 
-    assert set(ended) == under_way
+    # PostgreSQL carries out what it was sent last, so a run may yet end by itself after its process is dead.
+    assert set(ended) <= under_way
     for run_id in told:
         run = store.run(run_id)
         assert run is not None, f"run {run_id} is lost"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import weakref
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
@@ -94,6 +95,8 @@ class Database:
         self._writes = threading.Lock()
         self._held = False
         self._ready = False
+        if self._own:
+            weakref.finalize(self, self.engine.dispose)  # a database nobody closes leaves no connection open either
         watch(self)
 
     def statement(self, key: Hashable, build: Callable[[], ClauseElement]) -> Statement:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -22,6 +24,7 @@ _SCHEMES: Final = {
 }
 _LEAST_SQLITE: Final = (3, 35)  # RETURNING
 _PAUSE: Final = 0.01
+_MAKING = threading.Lock()
 
 
 @attrs.frozen(kw_only=True)
@@ -150,7 +153,8 @@ def make_file(path: Path) -> None:
     """
     Create an empty file for a database that only its owner may read, and its folder; what is there stays as it is.
 
-    SQLite gives its log the permissions of the file.
+    SQLite gives its log the permissions of the file. A file that is there is not opened: to close it would take the
+    locks from the connections that this process has to it, and another process would remove the log under them.
 
     Raises:
         StoreError: It cannot be created, or this Python's SQLite is too old.
@@ -162,6 +166,17 @@ def make_file(path: Path) -> None:
         raise StoreError(f"This Python has SQLite {sqlite3.sqlite_version}, and runs are kept from {least} on.")
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        os.close(os.open(path, os.O_CREAT | os.O_WRONLY, 0o600))
+        # No thread connects to a file that another has yet to close.
+        with _MAKING, suppress(FileExistsError):
+            os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
     except OSError as error:
         raise StoreError(f"The store {path} cannot be created: {error.strerror}.") from error
+
+
+def _in_child() -> None:
+    global _MAKING
+    _MAKING = threading.Lock()  # another thread of the parent may have held it
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_in_child)

@@ -173,3 +173,55 @@ def test_a_fork_beside_a_write_waits_for_it(tmp_path: Path) -> None:
     assert os.waitstatus_to_exitcode(status) == 0
     assert [each.sequence for each in store.steps("r1")] == [0, 1]
     store.close()
+
+
+LOOK = """
+import sqlite3, sys
+
+connection = sqlite3.connect(sys.argv[1], isolation_level=None)
+print(connection.execute("SELECT status FROM nr_llm_run").fetchone()[0], flush=True)
+sys.stdin.readline()
+print(connection.execute("SELECT status FROM nr_llm_run").fetchone()[0], flush=True)
+connection.close()
+"""
+
+
+def look(path: Path) -> subprocess.Popen[str]:
+    """Have another process read the status of the one run of a file: at once, and again when it is told to."""
+    return subprocess.Popen(
+        [sys.executable, "-c", LOOK, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+
+
+@pytest.mark.parametrize("stores", [1, 2])
+def test_who_looks_and_leaves_takes_no_log_away(tmp_path: Path, stores: int) -> None:
+    """The last to close removes SQLite's log, and a process that still has the file open is seen not to be gone."""
+    path = tmp_path / "runs.db"
+    opened = [SqlStore(path) for _ in range(stores)]
+    begun(opened[0], "r1")
+    for store in opened:
+        assert store.run("r1") is not None
+    first, _ = look(path).communicate("\n", timeout=60)
+    second = look(path)
+    assert second.stdout is not None
+    before = second.stdout.readline()
+    opened[0].write(change("r1", status=RunStatus.COMPLETED, reason="completed"))
+    after, _ = second.communicate("\n", timeout=60)
+    for store in opened:
+        store.close()
+    last, _ = look(path).communicate("\n", timeout=60)
+
+    assert first.split() == ["running", "running"]
+    assert [before.strip(), after.strip()] == ["running", "completed"]
+    assert last.split() == ["completed", "completed"]
+
+
+def test_a_store_that_nobody_closes_leaves_no_connection(tmp_path: Path) -> None:
+    """Its log is written back, as by `close`."""
+    store = SqlStore(tmp_path / "runs.db")
+    begun(store, "r1")
+    before = (tmp_path / "runs.db-wal").exists()
+    del store
+    gc.collect()
+
+    assert (before, (tmp_path / "runs.db-wal").exists()) == (True, False)

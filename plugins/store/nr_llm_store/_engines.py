@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, Final
 import attrs
 from nr_llm.errors import ConfigurationError, StoreError
 
+from nr_llm_store._forks import watch
+
 if TYPE_CHECKING:
     from sqlalchemy import URL, Engine
 
@@ -24,7 +26,6 @@ _SCHEMES: Final = {
 }
 _LEAST_SQLITE: Final = (3, 35)  # RETURNING
 _PAUSE: Final = 0.01
-_MAKING = threading.Lock()
 
 
 @attrs.frozen(kw_only=True)
@@ -108,6 +109,27 @@ def engine_for(url: URL, bounds: Bounds) -> Engine:
     return engine
 
 
+class _Making:
+    """Lets one thread at a time create a file."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+
+    def before_fork(self) -> None:
+        """Have no other thread hold the lock, which the child could not release."""
+        self.lock.acquire()
+
+    def after_fork(self) -> None:
+        """Go on, in the parent."""
+        self.lock.release()
+
+    in_child = after_fork
+
+
+_MAKING: Final = _Making()
+watch(_MAKING)
+
+
 def _sqlite(bounds: Bounds) -> Any:
     def prepare(connection: Any, _: Any) -> None:
         _log_ahead(connection, bounds.wait)
@@ -167,16 +189,7 @@ def make_file(path: Path) -> None:
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         # No thread connects to a file that another has yet to close.
-        with _MAKING, suppress(FileExistsError):
+        with _MAKING.lock, suppress(FileExistsError):
             os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
     except OSError as error:
         raise StoreError(f"The store {path} cannot be created: {error.strerror}.") from error
-
-
-def _in_child() -> None:
-    global _MAKING
-    _MAKING = threading.Lock()  # another thread of the parent may have held it
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_in_child)

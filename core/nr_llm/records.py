@@ -115,6 +115,17 @@ class RunTotals:
             truncated=state.ended and state.truncated,
         )
 
+    def to_dict(self) -> dict[str, JSON]:
+        """Return the totals as one JSON object; the cost is None where it is not known whole."""
+        return {
+            "rounds": self.rounds,
+            "calls": self.calls,
+            "usage": self.usage.to_dict(),
+            "cost": None if self.unpriced else str(self.cost),
+            "seconds": round(self.seconds, 3),
+            "truncated": self.truncated,
+        }
+
 
 @attrs.frozen(kw_only=True)
 class Checkpoint:
@@ -270,7 +281,7 @@ class StoredRun:
 
     def to_dict(self) -> dict[str, JSON]:
         """Return the run as JSON, without its live state."""
-        head, totals = self.head, self.totals
+        head = self.head
         return {
             "run_id": head.run_id,
             "status": self.raw_status,
@@ -284,12 +295,7 @@ class StoredRun:
             "updated": self.updated,
             "ended": self.ended,
             "continues": head.continues,
-            "rounds": totals.rounds,
-            "calls": totals.calls,
-            "usage": totals.usage.to_dict(),
-            "cost": None if totals.unpriced else str(totals.cost),
-            "seconds": round(totals.seconds, 3),
-            "truncated": totals.truncated,
+            **self.totals.to_dict(),
             "steps": self.steps,
             "stop_requested": self.stop,
             "provenance": dict(head.provenance),

@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 import attrs
 from nr_llm import RunEnd, RunInfo, StepRecord
@@ -65,14 +65,5 @@ class RunLogger:
 
     def close(self, end: RunEnd) -> None:
         """Append how the run ended."""
-        totals = end.totals
-        used: dict[str, Any] = {
-            "reason": None if end.reason is None else str(end.reason),
-            "rounds": totals.rounds,
-            "calls": totals.calls,
-            "usage": totals.usage.to_dict(),
-            "cost": None if totals.unpriced else str(totals.cost),
-            "seconds": round(totals.seconds, 3),
-            "truncated": totals.truncated,
-        }
+        used = {"reason": None if end.reason is None else str(end.reason), **end.totals.to_dict()}
         self.log.write(self.run_id, {"end": used})

@@ -12,7 +12,7 @@ import attrs
 import click
 from nr_llm.errors import ConfigurationError, PluginError, UnknownNameError
 
-from nr_llm_cli.options import DEFAULT_MODEL
+from nr_llm_cli.options import DEFAULT_MODEL, plugin_option
 
 if TYPE_CHECKING:
     from nr_llm import PluginHost
@@ -31,8 +31,6 @@ WAYS: Final = (
 """The ways to a model, for those who have none."""
 
 NOT_INSTALLED: Final = "No model is named (-m, NR_LLM_MODEL or default_model), and the embedded one is not installed."
-
-PLUGIN_FILE: Final = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
 @attrs.frozen(kw_only=True)
@@ -134,14 +132,7 @@ _OPTIONS: Final = (
         metavar="TOOL",
         help="A tool to offer: NAME, PLUGIN:TOOL, @GROUP, or none (repeatable). Default: all enabled reads.",
     ),
-    click.option(
-        "--plugin",
-        "files",
-        multiple=True,
-        type=PLUGIN_FILE,
-        metavar="FILE",
-        help="A Python file with tools or hooks (repeatable).",
-    ),
+    plugin_option,
     click.option("--max-rounds", type=int, metavar="N", help="Model calls that may ask for tools (default 5)."),
     click.option("--temperature", type=float, metavar="X", help="0 to 2."),
     click.option("--max-tokens", type=int, metavar="N", help="Most tokens of an answer."),

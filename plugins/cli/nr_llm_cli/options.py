@@ -130,3 +130,28 @@ def _no(_: object) -> bool:
 
 json_option: Final = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 """Adds ``--json`` to a command, passed as ``as_json``."""
+
+plugin_option: Final = click.option(
+    "--plugin",
+    "files",
+    multiple=True,
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="A Python file with tools or hooks (repeatable).",
+)
+"""Adds ``--plugin`` to a command, passed as ``files``."""
+
+
+def output_options(command: Decorated) -> Decorated:
+    """Add the options that say how a run is told: ``as_json``, ``ndjson``, ``quiet`` and ``verbose``."""
+    for option in reversed(_OUTPUT):
+        command = option(command)
+    return command
+
+
+_OUTPUT: Final = (
+    click.option("--json", "as_json", is_flag=True, help="Print one JSON document in the end."),
+    click.option("--ndjson", is_flag=True, help="Print one JSON object per event, as it happens."),
+    click.option("-q", "--quiet", is_flag=True, help="Print the answer alone."),
+    click.option("-v", "--verbose", is_flag=True, help="Print requests, thinking and progress too."),
+)

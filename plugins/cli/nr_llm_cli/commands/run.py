@@ -11,7 +11,7 @@ import click
 from click.core import ParameterSource
 
 from nr_llm_cli.asking import asked_of, conversation, conversation_options
-from nr_llm_cli.options import global_options, globals_of, redactor_of
+from nr_llm_cli.options import global_options, globals_of, output_options, redactor_of
 from nr_llm_cli.stored import kept_of, settle
 from nr_llm_cli.turn import Reporter, perform
 
@@ -57,10 +57,7 @@ LEVELS: Final = ("none", "metadata", "redacted", "full")
     help="What becomes of calls that need a person: ask (on a terminal), deny them, or approve reads alone.",
 )
 @click.option("--dry-run", is_flag=True, help="Print what would be sent, and ask nobody.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document in the end.")
-@click.option("--ndjson", is_flag=True, help="Print one JSON object per event, as it happens.")
-@click.option("-q", "--quiet", is_flag=True, help="Print the answer alone.")
-@click.option("-v", "--verbose", is_flag=True, help="Print requests, thinking and progress too.")
+@output_options
 @global_options()
 @click.pass_context
 def run(context: click.Context, /, prompt: str, **options: Any) -> int:

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from nr_llm_cli.asking import PLUGIN_FILE
 from nr_llm_cli.exits import Exit
 from nr_llm_cli.groups import LazyGroup, Place
-from nr_llm_cli.options import global_options, globals_of, json_option
+from nr_llm_cli.options import global_options, globals_of, json_option, plugin_option
 
 if TYPE_CHECKING:
     from nr_llm import PluginHost
@@ -32,18 +31,9 @@ tools = LazyGroup(
     help="List, show and call tools.",
 )
 
-_FILES = click.option(
-    "--plugin",
-    "files",
-    multiple=True,
-    type=PLUGIN_FILE,
-    metavar="FILE",
-    help="A Python file with tools or hooks (repeatable).",
-)
-
 
 @click.command("list")
-@_FILES
+@plugin_option
 @json_option
 @global_options()
 @click.pass_context
@@ -60,7 +50,7 @@ def list_tools(context: click.Context, *, files: tuple[Path, ...], as_json: bool
 
 @click.command("show")
 @click.argument("name")
-@_FILES
+@plugin_option
 @json_option
 @global_options()
 @click.pass_context
@@ -83,7 +73,7 @@ def show_tool(context: click.Context, name: str, *, files: tuple[Path, ...], as_
 @click.option(
     "--format", "form", type=click.Choice(["text", "json"]), default="text", help="How the result is printed."
 )
-@_FILES
+@plugin_option
 @global_options()
 @click.pass_context
 def call_tool(context: click.Context, /, name: str, *, files: tuple[Path, ...], **options: Any) -> int:

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import attrs
 import click
 
-from nr_llm_cli.asking import PLUGIN_FILE
 from nr_llm_cli.exits import Exit
-from nr_llm_cli.options import global_options, json_option
+from nr_llm_cli.options import global_options, json_option, output_options, plugin_option
 
 if TYPE_CHECKING:
     from nr_llm.approvals import WaitingCall
@@ -49,25 +48,9 @@ def inbox(context: click.Context, *, limit: int, as_json: bool) -> int:
 
 def going_on_options(command: Decorated) -> Decorated:
     """Add the options of commands that go on with a run."""
-    for option in reversed(_OPTIONS):
-        command = option(command)
-    return command
+    return plugin_option(output_options(command))
 
 
-_OPTIONS: Final = (
-    click.option(
-        "--plugin",
-        "files",
-        multiple=True,
-        type=PLUGIN_FILE,
-        metavar="FILE",
-        help="A Python file with tools or hooks (repeatable).",
-    ),
-    click.option("--json", "as_json", is_flag=True, help="Print one JSON document in the end."),
-    click.option("--ndjson", is_flag=True, help="Print one JSON object per event, as it happens."),
-    click.option("-q", "--quiet", is_flag=True, help="Print the answer alone."),
-    click.option("-v", "--verbose", is_flag=True, help="Print requests, thinking and progress too."),
-)
 _CALLS: Final = click.option(
     "--call", "indices", type=int, multiple=True, metavar="N", help="A call, by its number (repeatable); else all."
 )

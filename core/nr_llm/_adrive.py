@@ -7,7 +7,7 @@ from contextlib import aclosing
 from typing import Any, TypeAlias, TypeVar
 
 from nr_llm._aperform import AsyncPerformer
-from nr_llm._drive import Ended, advance, cancelled_outcome
+from nr_llm._drive import Begun, Ended, advance, cancelled_outcome
 from nr_llm._perform import Answer
 from nr_llm.effects import Complete, Effect, Flow, Invoke, Preview, Record, Wait
 from nr_llm.errors import RunCancelledError, StoreError
@@ -18,9 +18,9 @@ T = TypeVar("T")
 Items: TypeAlias = AsyncGenerator[Event | Answer[Any], None]
 
 
-async def aevents(flow: Flow[Outcome], performer: AsyncPerformer) -> AsyncGenerator[Event, None]:
+async def aevents(flow: Flow[Outcome], performer: AsyncPerformer) -> AsyncGenerator[Event | Begun, None]:
     """
-    Run `flow` and yield what happens; the last event is `Finished`.
+    Run `flow` and yield what happens: first `Begun`, last `Finished`.
 
     However it ends, cancellation included, the flow is closed, each open call is answered and the performer is told.
 
@@ -30,6 +30,7 @@ async def aevents(flow: Flow[Outcome], performer: AsyncPerformer) -> AsyncGenera
     outcome: Outcome | None = None
     try:
         await performer.open()
+        yield Begun()
         async with aclosing(aperformed(flow, performer)) as items:
             async for item in items:
                 if isinstance(item, Ended):

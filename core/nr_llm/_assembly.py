@@ -170,15 +170,28 @@ class Assembly:
         flow = dry_run if settings.get("dry_run") else tool_loop
         return Setting(flow(state, plan, desk.invocations), desk)
 
-    def again(self, suspended: Suspended | RunState, verdicts: Verdicts, **settings: Unpack[ResumeSettings]) -> Setting:
+    def again(
+        self,
+        suspended: Suspended | RunState,
+        verdicts: Verdicts,
+        *,
+        streamed: bool,
+        **settings: Unpack[ResumeSettings],
+    ) -> Setting:
         """Return a suspended run with what a person said, its tools checked anew."""
         check_settings(settings, ResumeSettings)
         state = resumable(suspended)
         state = filled(decide(state, said(state, verdicts)), settings.get("inputs") or {})
-        return self.resumed(state, settings, actor=settings.get("actor") or self.actor)
+        return self.resumed(state, settings, actor=settings.get("actor") or self.actor, streamed=streamed)
 
     def resumed(
-        self, state: RunState, settings: ResumeSettings, *, actor: Actor | None, taking: Taking | None = None
+        self,
+        state: RunState,
+        settings: ResumeSettings,
+        *,
+        actor: Actor | None,
+        streamed: bool,
+        taking: Taking | None = None,
     ) -> Setting:
         """Return a run that goes on, with everything around it as it is now."""
         configuration = configured_again(state, self.host)
@@ -196,7 +209,7 @@ class Assembly:
             raise UnknownNameError("tool", error.name, known=self.tools(), remedy=remedy) from error
         desk = self._desk(state, toolbox, provider=provider, actor=actor, **_extras(settings))
         answering = _answering(settings.get("output") or state.output, known, toolbox)
-        plan = self._plan(state, known, toolbox, answering, provider=provider, streamed=False)
+        plan = self._plan(state, known, toolbox, answering, provider=provider, streamed=streamed)
         bound = None if configuration is None else configuration.privacy
         begun = None if taking is None else taking.run.head.privacy
         self._watch(desk, state, privacy=strictest(self.privacy, bound, state.privacy, begun), taking=taking)

@@ -33,6 +33,11 @@ class Ended(Generic[T]):
     value: T
 
 
+@attrs.frozen
+class Begun:
+    """The run is kept from here on; told once, before its first event, and to nobody who watches."""
+
+
 def advance(flow: Flow[T], answer: Any = None, error: Exception | None = None) -> Effect[Any] | Ended[T]:
     """Move a flow to its next effect, or to its end."""
     try:
@@ -41,9 +46,11 @@ def advance(flow: Flow[T], answer: Any = None, error: Exception | None = None) -
         return Ended(stop.value)
 
 
-def events(flow: Flow[Outcome], performer: Performer) -> Generator[Event, None, Outcome]:
+def events(flow: Flow[Outcome], performer: Performer) -> Generator[Event | Begun, None, Outcome]:
     """
     Run `flow` and yield what happens; the last event is `Finished`, whose outcome is returned too.
+
+    `Begun` comes first, so that a consumer can tell a run that was refused from one that is slow.
 
     However it ends, the flow is closed, each open call is answered and the performer is told.
 
@@ -52,6 +59,7 @@ def events(flow: Flow[Outcome], performer: Performer) -> Generator[Event, None, 
     """
     try:
         performer.open()
+        yield Begun()
         outcome = yield from performed(flow, performer)
         performer.close(performer.desk.last)
     except BaseException as error:  # noqa: BLE001  # the run is settled however it ends
@@ -69,7 +77,7 @@ def performed(flow: Flow[T], performer: Performer) -> Generator[Event, None, T]:
     return current.value
 
 
-def drained(items: Generator[Event, None, T]) -> T:
+def drained(items: Generator[Event | Begun, None, T]) -> T:
     """Run a generator of events to its end and return its value."""
     try:
         while True:

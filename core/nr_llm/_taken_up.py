@@ -26,7 +26,13 @@ from nr_llm.records import RunStatus
 
 
 def as_decided(
-    assembly: Assembly, run_id: str, decisions: Decisions, *, by: Actor, **settings: Unpack[ResumeSettings]
+    assembly: Assembly,
+    run_id: str,
+    decisions: Decisions,
+    *,
+    by: Actor,
+    streamed: bool,
+    **settings: Unpack[ResumeSettings],
 ) -> Setting:
     """Return a stored run that waits with what somebody decided; it acts on behalf of its owner."""
     held = _held(assembly, run_id, RunStatus.WAITING_FOR_APPROVAL, by=by, settings=settings)
@@ -34,20 +40,26 @@ def as_decided(
     check_decider(held, decisions, by=by, configuration=configured_again(held.state, assembly.host))
     state = decided(held.state, decisions)
     taking = Taking(held.run, decision_step(held.state, decisions, by=by))
-    setting = assembly.resumed(state, settings, actor=held.run.head.actor, taking=taking)
+    setting = assembly.resumed(state, settings, actor=held.run.head.actor, streamed=streamed, taking=taking)
     permit_writes(held, decisions, by=by, tools=setting.desk.toolbox.registered)
     return setting
 
 
 def as_submitted(
-    assembly: Assembly, run_id: str, submissions: Submissions, *, by: Actor, **settings: Unpack[ResumeSettings]
+    assembly: Assembly,
+    run_id: str,
+    submissions: Submissions,
+    *,
+    by: Actor,
+    streamed: bool,
+    **settings: Unpack[ResumeSettings],
 ) -> Setting:
     """Return a stored run that waits with what somebody filled in; it acts on behalf of its owner."""
     held = _held(assembly, run_id, RunStatus.WAITING_FOR_INPUT, by=by, settings=settings)
     submissions = tuple(submissions)
     state = submitted(held.state, submissions)
     taking = Taking(held.run, input_step(held.state, submissions, by=by))
-    setting = assembly.resumed(state, settings, actor=held.run.head.actor, taking=taking)
+    setting = assembly.resumed(state, settings, actor=held.run.head.actor, streamed=streamed, taking=taking)
     permit_calls(held, by=by, tools=setting.desk.toolbox.registered)
     return setting
 

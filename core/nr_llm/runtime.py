@@ -5,26 +5,24 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
-from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
 from nr_llm._assembly import Assembly, Setting
-from nr_llm._checks import Verdicts, check_host, check_kinds, check_parts, providers_of, tools_of
+from nr_llm._checks import check_host, check_kinds, check_parts, providers_of, tools_of
 from nr_llm._choice import Source
 from nr_llm._desk import Desk
 from nr_llm._drive import drained, events
+from nr_llm._going_on import GoingOn, adrained
 from nr_llm._keeping import OnFailure, OnPlainState
 from nr_llm._listing import asking
 from nr_llm._observers import ObserverFactory
 from nr_llm._perform import Performer
 from nr_llm._purse import Purses
-from nr_llm._run_settings import ResumeSettings, RunSettings
+from nr_llm._run_settings import RunSettings
 from nr_llm._single import SingleSteps
-from nr_llm._taken_up import as_decided, as_submitted
 from nr_llm._transports import Transports
 from nr_llm.actors import Actor
-from nr_llm.approvals import Decisions, Submissions
 from nr_llm.budgets import Budgets, Spending
 from nr_llm.configurations import Configuration
 from nr_llm.conversation import Prompt
@@ -34,9 +32,8 @@ from nr_llm.options import Options
 from nr_llm.privacy import PrivacyLevel
 from nr_llm.providers import Model, Provider
 from nr_llm.redaction import Redactor
-from nr_llm.runs import Outcome, Suspended
+from nr_llm.runs import Outcome
 from nr_llm.secrets import Secret
-from nr_llm.state import RunState
 from nr_llm.stores import RunStore
 from nr_llm.streams import AsyncRunStream, RunStream
 from nr_llm.toolbox import Toolbox
@@ -48,7 +45,7 @@ if TYPE_CHECKING:
     from nr_llm._loop_thread import LoopThread
 
 
-class Runtime(SingleSteps):
+class Runtime(GoingOn, SingleSteps):
     """
     Runs conversations; one for the whole process, safe to use from many threads and tasks.
 
@@ -159,7 +156,7 @@ class Runtime(SingleSteps):
     async def arun(self, prompt: Prompt, **settings: Unpack[RunSettings]) -> Outcome:
         """Run a conversation to its end; the asynchronous twin of `run`."""
         setting = self._assembly.new(prompt, streamed=False, **settings)
-        return await _adrained(self._astream(setting))
+        return await adrained(self._astream(setting))
 
     def stream(self, prompt: Prompt, **settings: Unpack[RunSettings]) -> RunStream:
         """
@@ -172,94 +169,12 @@ class Runtime(SingleSteps):
             **settings: Those of `RunSettings`.
         """
         setting = self._assembly.new(prompt, streamed=True, **settings)
-        return RunStream(events(setting.flow, self._performer(setting.desk)), setting.desk)
+        return self._stream(setting)
 
     def astream(self, prompt: Prompt, **settings: Unpack[RunSettings]) -> AsyncRunStream:
         """Run a conversation and watch it; the asynchronous twin of `stream`."""
         setting = self._assembly.new(prompt, streamed=True, **settings)
         return self._astream(setting)
-
-    def resume(
-        self, suspended: Suspended | RunState, verdicts: Verdicts, **settings: Unpack[ResumeSettings]
-    ) -> Outcome:
-        """
-        Go on with a suspended run, or restart one from a checkpoint.
-
-        Args:
-            suspended: What the run returned, or its state, from this process or another.
-            verdicts: What a person said to the calls, by index in the turn; one answer for all if it is a bool.
-            **settings: `tools`, `actor`, `deps`, `cancel` and `output` as for `stream`; tools are checked anew.
-        """
-        setting = self._assembly.again(suspended, verdicts, **settings)
-        return drained(events(setting.flow, self._performer(setting.desk)))
-
-    async def aresume(
-        self, suspended: Suspended | RunState, verdicts: Verdicts, **settings: Unpack[ResumeSettings]
-    ) -> Outcome:
-        """Go on with a suspended run; the asynchronous twin of `resume`."""
-        setting = self._assembly.again(suspended, verdicts, **settings)
-        return await _adrained(self._astream(setting))
-
-    # -- what a person decides ----------------------------------------------------------------------------------
-
-    def decide(self, run_id: str, decisions: Decisions, *, by: Actor, **settings: Unpack[ResumeSettings]) -> Outcome:
-        """
-        Go on with a stored run that waits, as somebody decided about its calls; it acts on behalf of its owner.
-
-        Nothing changes when it is refused.  A call of the turn without a decision waits on.
-
-        Args:
-            run_id: The run.
-            decisions: What is said to its calls, each naming the digest of the call as it was seen:
-                `WaitingRun.decision` makes them.
-            by: Who decides.
-            **settings: As for `resume`, but for `actor`, which is the run's owner.
-
-        Raises:
-            RunNotFoundError: There is no such run, or it is not for `by` to decide on.
-            DecisionError: The decision is refused; its kinds say why.
-            RunClaimedError: Somebody else has decided in between.
-            ConfigurationError: There is no store, or what the run began with is gone.
-        """
-        setting = as_decided(self._assembly, run_id, decisions, by=by, **settings)
-        return drained(events(setting.flow, self._performer(setting.desk)))
-
-    def submit(
-        self, run_id: str, submissions: Submissions, *, by: Actor, **settings: Unpack[ResumeSettings]
-    ) -> Outcome:
-        """
-        Go on with a stored run that waits, as somebody filled in its forms; otherwise as `decide`.
-
-        Args:
-            run_id: The run.
-            submissions: What is filled in, each naming the digest of the call with its form: `WaitingRun.submission`
-                makes them.  Several calls of a turn may be answered together.
-            by: Who fills in.
-            **settings: As for `decide`.
-
-        Raises:
-            InvalidInputError: It does not fit the form; the run waits as it did.
-        """
-        setting = as_submitted(self._assembly, run_id, submissions, by=by, **settings)
-        return drained(events(setting.flow, self._performer(setting.desk)))
-
-    async def asubmit(
-        self, run_id: str, submissions: Submissions, *, by: Actor, **settings: Unpack[ResumeSettings]
-    ) -> Outcome:
-        """Go on with a stored run that waits; the asynchronous twin of `submit`."""
-        from nr_llm._aside import aside
-
-        submit = partial(as_submitted, self._assembly, run_id, submissions, by=by, **settings)
-        return await _adrained(self._astream(await aside(self._assembly.threads, submit)))
-
-    async def adecide(
-        self, run_id: str, decisions: Decisions, *, by: Actor, **settings: Unpack[ResumeSettings]
-    ) -> Outcome:
-        """Go on with a stored run that waits; the asynchronous twin of `decide`."""
-        from nr_llm._aside import aside
-
-        decide = partial(as_decided, self._assembly, run_id, decisions, by=by, **settings)
-        return await _adrained(self._astream(await aside(self._assembly.threads, decide)))
 
     # -- what there is ------------------------------------------------------------------------------------------
 
@@ -378,6 +293,9 @@ class Runtime(SingleSteps):
             loop = self._loop
         return loop.wait(awaitable, job)
 
+    def _stream(self, setting: Setting) -> RunStream:
+        return RunStream(events(setting.flow, self._performer(setting.desk)), setting.desk)
+
     def _astream(self, setting: Setting) -> AsyncRunStream:
         from nr_llm._adrive import aevents
 
@@ -387,10 +305,3 @@ class Runtime(SingleSteps):
         from nr_llm._aperform import AsyncPerformer
 
         return AsyncPerformer(desk, transport=self._transports.of(desk.provider, is_async=True))
-
-
-async def _adrained(stream: AsyncRunStream) -> Outcome:
-    async with stream:
-        async for _ in stream:
-            pass
-    return stream.outcome

@@ -7,6 +7,7 @@ from types import TracebackType
 from typing import Self
 
 from nr_llm._desk import Desk
+from nr_llm._drive import Begun
 from nr_llm.events import Event, Finished
 from nr_llm.runs import Outcome
 from nr_llm.state import RunState
@@ -18,6 +19,8 @@ class _Progress:
     def __init__(self, desk: Desk) -> None:
         self._desk = desk
         self._outcome: Outcome | None = None
+        self._begun = False
+        self._first: Event | None = None  # what came in place of a beginning
 
     @property
     def run_id(self) -> str:
@@ -49,7 +52,21 @@ class _Progress:
         """Ask the run to stop, from any thread; the stream goes on to its `Finished` event."""
         self._desk.cancelled.cancel(reason)
 
-    def _note(self, event: Event) -> Event:
+    def _begin(self) -> bool:
+        """Return whether it is still to begin, and let it do so once."""
+        begun, self._begun = self._begun, True
+        return not begun
+
+    def _came(self, event: Event | Begun) -> None:
+        if not isinstance(event, Begun):
+            self._first = event
+
+    def _held(self) -> Event | None:
+        event, self._first = self._first, None
+        return event
+
+    def _note(self, event: Event | Begun) -> Event:
+        assert not isinstance(event, Begun)  # told once, and taken by `begin`
         if isinstance(event, Finished):
             self._outcome = event.outcome
         return event
@@ -58,7 +75,7 @@ class _Progress:
 class RunStream(_Progress):
     """Events of a run, pulled by iterating; use it in a ``with`` statement, which ends the run when it is left."""
 
-    def __init__(self, events: Generator[Event, None, Outcome], desk: Desk) -> None:
+    def __init__(self, events: Generator[Event | Begun, None, Outcome], desk: Desk) -> None:
         super().__init__(desk)
         self._events = events
 
@@ -66,7 +83,24 @@ class RunStream(_Progress):
         return self
 
     def __next__(self) -> Event:
-        return self._note(next(self._events))
+        self.begin()
+        held = self._held()
+        return self._note(next(self._events) if held is None else held)
+
+    def begin(self) -> None:
+        """
+        Begin the run without waiting for its first event; a second call does nothing.
+
+        From here on a run with a store is kept there, so whatever refuses that is raised here: a server can answer with
+        a status before it writes a line.
+
+        Raises:
+            RunClaimedError: The run was to go on, and somebody else has decided in between.
+            RunExistsError: A new run has the name of a stored one.
+            StoreError: It could not be kept.
+        """
+        if self._begin():
+            self._came(next(self._events))
 
     def __enter__(self) -> Self:
         return self
@@ -91,7 +125,7 @@ class RunStream(_Progress):
 class AsyncRunStream(_Progress):
     """Events of a run, pulled by ``async for``; use it in an ``async with`` statement."""
 
-    def __init__(self, events: AsyncGenerator[Event, None], desk: Desk) -> None:
+    def __init__(self, events: AsyncGenerator[Event | Begun, None], desk: Desk) -> None:
         super().__init__(desk)
         self._events = events
 
@@ -99,7 +133,14 @@ class AsyncRunStream(_Progress):
         return self
 
     async def __anext__(self) -> Event:
-        return self._note(await anext(self._events))
+        await self.begin()
+        held = self._held()
+        return self._note(await anext(self._events) if held is None else held)
+
+    async def begin(self) -> None:
+        """Begin the run without waiting for its first event; see `RunStream.begin`."""
+        if self._begin():
+            self._came(await anext(self._events))
 
     async def __aenter__(self) -> Self:
         return self

@@ -5,8 +5,11 @@ from __future__ import annotations
 from typing import assert_type
 
 from nr_llm import (
+    Actor,
+    AsyncRunStream,
     ChatMessage,
     CompletionResponse,
+    Decision,
     Event,
     Finished,
     Flow,
@@ -15,7 +18,9 @@ from nr_llm import (
     Provider,
     Role,
     RunResult,
+    RunStream,
     Runtime,
+    Submission,
     Suspended,
     TextDelta,
     Tool,
@@ -97,6 +102,19 @@ def streams_yield_events(runtime: Runtime) -> str:
                     pass
     assert_type(stream.outcome, Outcome)
     return text
+
+
+async def runs_go_on_in_streams(runtime: Runtime, run: Suspended, yes: Decision, form: Submission, who: Actor) -> None:
+    """A run that goes on is watched by the same streams; those that ask a store first are awaited."""
+    assert_type(runtime.stream_resume(run, {0: True}), RunStream)
+    assert_type(runtime.stream_decide(run.run_id, [yes], by=who), RunStream)
+    assert_type(runtime.stream_submit(run.run_id, [form], by=who), RunStream)
+    assert_type(runtime.astream_resume(run, True), AsyncRunStream)
+    assert_type(await runtime.astream_decide(run.run_id, [yes], by=who), AsyncRunStream)
+    async with await runtime.astream_submit(run.run_id, [form], by=who) as stream:
+        await stream.begin()
+        async for event in stream:
+            assert_type(event, Event)
 
 
 def twice(inner: Completer) -> Completer:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import logging
-import os
 from collections.abc import Callable, Iterator
 
 import attrs
 
-from nr_llm._keeping import machine, status_of
+from nr_llm._keeping import status_of
+from nr_llm._segments import process_is_there, process_of
 from nr_llm._settle import settle
-from nr_llm.errors import NrLlmError
+from nr_llm.errors import NrLlmError, StoreError
 from nr_llm.messages import ChatMessage
 from nr_llm.privacy import StepFilter
 from nr_llm.records import RunChange, RunStatus, RunTotals, StoredRun, TranscriptEntry
@@ -37,24 +37,20 @@ def settle_abandoned(
         alive: Says whether a process of this machine is there.
 
     Returns:
-        Their names.
+        Their names; without one that the store failed at, which is logged.
     """
     alive = alive or process_is_there
-    ended = [run.run_id for run in tuple(_abandoned(store, now, alive)) if _settled(store, run, redactor, now)]
-    for run_id in ended:
-        _LOG.warning("Run %s was abandoned by its process and is settled", run_id)
+    ended = []
+    for run in tuple(_abandoned(store, now, alive)):
+        try:
+            if not _settled(store, run, redactor, now):
+                continue
+        except StoreError as error:  # as when a paused process holds its row; whoever starts next tries again
+            _LOG.warning("Run %s was abandoned and cannot be settled now: %s", run.run_id, error)
+        else:
+            _LOG.warning("Run %s was abandoned by its process and is settled", run.run_id)
+            ended.append(run.run_id)
     return tuple(ended)
-
-
-def process_is_there(pid: int) -> bool:
-    """Say whether there is a process of this number, whoever's it is."""
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except (OSError, OverflowError):
-        return True  # it is somebody else's, or cannot be known
-    return True
 
 
 def _abandoned(store: RunStore, now: float, alive: Callable[[int], bool]) -> Iterator[StoredRun]:
@@ -63,15 +59,9 @@ def _abandoned(store: RunStore, now: float, alive: Callable[[int], bool]) -> Ite
     yield from late
     known = {run.run_id for run in late}
     for run in store.runs(RunQuery(statuses=running, limit=EVERY)):
-        pid = _process_of(run.owner)
+        pid = process_of(run.owner)
         if run.run_id not in known and pid is not None and not alive(pid):
             yield run
-
-
-def _process_of(owner: str | None) -> int | None:
-    """Return the process of a segment, if it was one of this machine."""
-    parts = (owner or "").rsplit(":", 2)
-    return int(parts[1]) if len(parts) == 3 and parts[0] == machine() and parts[1].isdecimal() else None
 
 
 def _settled(store: RunStore, run: StoredRun, redactor: Redactor, now: float) -> bool:
@@ -80,6 +70,7 @@ def _settled(store: RunStore, run: StoredRun, redactor: Redactor, now: float) ->
         end,
         owner=run.owner,  # whoever has taken it up in between has another name, or a new lease
         expired=None if run.lease is None or run.lease >= now else now,
+        after_steps=run.steps,  # a server may carry out last what a dead process sent
         error=ABANDONED if end.status is RunStatus.FAILED else None,
     )
     return store.write(change).applied

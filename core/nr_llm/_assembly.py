@@ -39,7 +39,7 @@ from nr_llm.inputs import filled
 from nr_llm.limits import Limits
 from nr_llm.messages import ToolCall
 from nr_llm.middleware import within
-from nr_llm.options import Options
+from nr_llm.options import Options, between
 from nr_llm.outputs import output_of
 from nr_llm.plugins import RegisteredTool
 from nr_llm.privacy import PrivacyLevel, StepFilter, strictest, strictest_named
@@ -81,6 +81,7 @@ class Assembly:
     privacy: PrivacyLevel | None
     on_store_failure: OnFailure
     on_plain_state: OnPlainState
+    lease_seconds: float = attrs.field(validator=between(0.001, 31 * 86_400))
     secrets: Mapping[str, Secret] = attrs.field(converter=secrets_of)
     completer: Completer
     redactor: Redactor
@@ -363,6 +364,7 @@ class Assembly:
             cancelled=desk.cancelled,
             on_failure=self.on_store_failure,
             on_plain_state=self.on_plain_state,
+            lease_seconds=self.lease_seconds,
             taking=taking,
             log=self.log,
         )

@@ -71,9 +71,21 @@ class Job:
     context: contextvars.Context = attrs.field(factory=contextvars.copy_context)
     give_up: Callable[[], object] = lambda: None
     ended: float | None = None
+    hold: Callable[[], None] | None = None
+    refused: Exception | None = None
 
     def call(self) -> Any:
-        """Call the tool's function, in the caller's context variables."""
+        """
+        Call the tool's function, in the caller's context variables.
+
+        Of a write it is made sure first, and last of all, that the run is still this process's.
+        """
+        if self.hold is not None:
+            try:
+                self.hold()
+            except Exception as error:
+                self.refused = error
+                raise
         return self.context.run(self.admitted.tool.function, **self.arguments)
 
     def end(self, post: Post, value: Any = None, *, error: BaseException | None = None) -> None:
@@ -143,6 +155,7 @@ class CallBatch:
             context = self._desk.context(pending, admitted, deadline=deadline, cancelled=cancelled, report=report)
             arguments = arguments | {tool.context: context}
         job = Job(pending.index, admitted, cancelled, now, deadline, arguments)
+        job.hold = self._desk.holding(tool)
         self._running[pending.index] = job
         self._desk.started.add(pending.index)
         return job
@@ -163,9 +176,13 @@ class CallBatch:
 
         Raises:
             RunCancelledError: The run was cancelled.
+            StoreError: A write was not begun, since the run is no longer this process's, or nobody can say.
         """
         if isinstance(message, Done) and message.index in self._running:
-            yield from self._end(self._running[message.index], self._judge(message))
+            job = self._running[message.index]
+            yield from self._end(job, self._judge(message))
+            if job.refused is not None:
+                raise job.refused
         elif isinstance(message, Progress) and message.index in self._running:
             yield message.event
         if self._desk.cancelled.cancelled and not self.done:
@@ -173,7 +190,10 @@ class CallBatch:
         yield from self._expire()
 
     def _judge(self, message: Done) -> ToolResult:
-        admitted, desk = self._running[message.index].admitted, self._desk
+        job, desk = self._running[message.index], self._desk
+        admitted = job.admitted
+        if job.refused is not None:
+            return ToolResult.error("Not executed: the run was not held any more.")
         mask = desk.redactor.mask_known
         try:
             if message.error is not None:
@@ -204,7 +224,8 @@ class CallBatch:
         del self._running[job.index]
         job.cancelled.leave()
         self._desk.slots.give_back(job.admitted.tool)
-        outcome = CallOutcome(result, (job.ended or time.monotonic()) - job.started)
+        seconds = (job.ended or time.monotonic()) - job.started
+        outcome = CallOutcome(result, seconds, executed=job.refused is None)
         yield from self._finish(job.index, job.admitted.call, outcome)
 
     def _finish(self, index: int, call: ToolCall, outcome: CallOutcome) -> Iterator[Event]:

@@ -188,6 +188,22 @@ class Desk:
             kind = type(error).__name__
             raise StoreError(f"The store failed at {method!r} of run {self.run_id}: {kind}.") from error
 
+    def holding(self, tool: Tool) -> Callable[[], None] | None:
+        """
+        Return what makes sure, as a call begins, that the run is still held here; None where nothing depends on it.
+
+        It raises a `StoreError` if the run is not, or nobody can say.
+        """
+        keeper = self.keeper
+        if keeper is None or not tool.writes:
+            return None
+
+        def hold() -> None:
+            with self.storing("hold"):
+                keeper.hold()
+
+        return hold
+
     def context(
         self,
         pending: PendingCall,

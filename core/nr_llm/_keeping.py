@@ -7,11 +7,8 @@ Numbers grow only when the store has taken a change, so a failed one leaves no g
 
 from __future__ import annotations
 
-import functools
 import logging
-import os
 import time
-import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Final, Literal, TypeVar
@@ -22,6 +19,7 @@ import attrs
 from nr_llm._entries import Entries, common, spans
 from nr_llm._json import dump_value
 from nr_llm._live import LiveState
+from nr_llm._segments import LEASE_SECONDS, segment_name
 from nr_llm.cancellation import Cancellation
 from nr_llm.errors import RunCancelledError, RunClaimedError, RunExistsError, StoreError, SuspensionError
 from nr_llm.messages import ChatMessage
@@ -41,11 +39,8 @@ from nr_llm.state import RunState, TerminationReason
 from nr_llm.steps import RunStep, StepKind
 from nr_llm.stores import RunStore
 
-LEASE_SECONDS: Final = 900.0
-"""How long a segment holds a run after its last step (the reference system's figure)."""
-
-MACHINE_CHARACTERS: Final = 32
-"""Of a machine's name so many are in a segment's, which stays below 64 (the reference system's figure)."""
+CLOCKS_APART: Final = 0.1
+"""Of a lease so much is not relied upon: the clock of whoever finds that it has ended may be ahead."""
 
 T = TypeVar("T")
 
@@ -79,19 +74,6 @@ def status_of(reason: TerminationReason) -> RunStatus:
     return _ENDS.get(reason, RunStatus.COMPLETED)
 
 
-@functools.cache
-def machine() -> str:
-    """Return a short name of this machine."""
-    import socket  # most runs are not kept
-
-    return socket.gethostname()[:MACHINE_CHARACTERS]
-
-
-def segment_name() -> str:
-    """Return a name for one segment of a run: machine, process and a part of its own."""
-    return f"{machine()}:{os.getpid()}:{uuid.uuid4().hex[:12]}"
-
-
 @attrs.frozen
 class Taking:
     """
@@ -121,6 +103,7 @@ class Keeper:
         on_plain_state: What becomes of a run that has to wait, whose state the store would keep as it is although its
             record keeps less: it waits and that is logged, or it is not suspended.
         taking: The stored run that is taken up, or None for a new one and for one whose host keeps its state.
+        lease_seconds: How long the segment holds the run after its last step.
         log: The log.
         clock: Seconds since 1970.
     """
@@ -133,6 +116,7 @@ class Keeper:
     on_failure: OnFailure = "stop"
     on_plain_state: OnPlainState = "tell"
     taking: Taking | None = None
+    lease_seconds: float = LEASE_SECONDS
     log: logging.Logger = attrs.field(factory=lambda: logging.getLogger("nr_llm"))
     clock: Callable[[], float] = time.time
     owner: str = attrs.field(factory=segment_name)
@@ -145,6 +129,7 @@ class Keeper:
     _entries: int = attrs.field(default=0, init=False)
     _state: LiveState = attrs.field(factory=LiveState, init=False)
     _doubt: Callable[[], None] | None = attrs.field(default=None, init=False)
+    _held_until: float = attrs.field(default=0.0, init=False)
 
     def open(self, state: RunState) -> None:
         """
@@ -183,6 +168,26 @@ class Keeper:
         with self._guarded(writes=self._is_write(step, state)):
             self._be_sure()
             self._write(*self._change(state, step))
+
+    def hold(self) -> None:
+        """
+        Make sure, as a write begins, that the run is still this segment's: between the fence and here may lie hours.
+
+        Only one whose lease has ended, or nearly so, can have lost it, and asks the store once more.
+
+        Raises:
+            RunClaimedError: The run is no longer this segment's.
+            StoreError: Nobody can say.
+        """
+        now = self.clock()
+        if now < self._held_until - self.lease_seconds * CLOCKS_APART:
+            return
+        lease = now + self.lease_seconds
+        written = self.store.write(RunChange(run_id=self.head.run_id, at=now, owner=self.owner, lease=lease))
+        if not written.applied:
+            self._closed = True
+            raise RunClaimedError(self.head.run_id, written.status)
+        self._held_until = lease
 
     def close(self, state: RunState, error: BaseException | None = None) -> None:
         """
@@ -244,13 +249,15 @@ class Keeper:
         live = self.store.live(self.head.run_id) if self.taking is None else None
         if live is not None and live.state.get("suspensions", 0) != state.suspensions:  # else writes would be repeated
             raise RunClaimedError(self.head.run_id, f"{stored.raw_status}, in another turn")
+        now = self.clock()
         claim = RunChange(
             run_id=self.head.run_id,
-            at=self.clock(),
+            at=now,
             expect=WAITING,
+            after_steps=stored.steps,  # it may have been taken up, have written, and wait again since we looked
             status=RunStatus.RUNNING,
             claim=self.owner,
-            lease=self.clock() + LEASE_SECONDS,
+            lease=now + self.lease_seconds,
             checkpoint=Checkpoint(state=self._state.dump(state), start=len(state.messages)),
         )
         if self.taking is not None:  # with the decision itself, so that none is carried out that is not kept
@@ -261,6 +268,7 @@ class Keeper:
             self._closed = True
             raise RunClaimedError(self.head.run_id, written.status)
         self._kept, self._sequence, self._entries = True, written.sequence, written.transcript
+        self._held_until = now + self.lease_seconds
         said = (number for number, entry in enumerate(self.store.transcript(self.head.run_id)) if entry.said)
         self._numbers = {id(message): (number, message) for number, message in zip(said, state.messages, strict=False)}
 
@@ -269,12 +277,10 @@ class Keeper:
             return self.store.write(claim)
         except StoreError:
             now = self.store.run(self.head.run_id)
-            if now is not None and now.owner == self.owner:  # the answer got lost, as when a connection breaks
-                entries = len(self.store.transcript(self.head.run_id))
-                return Written(applied=True, status=now.raw_status, sequence=now.steps, transcript=entries)
-            if now is None or self.taking is None or now.steps == self.taking.run.steps:
+            if now is None or now.owner != self.owner:
                 raise
-            return Written(applied=False, status=now.raw_status)  # it was decided on, and waits for the next decision
+            entries = len(self.store.transcript(self.head.run_id))  # the answer got lost, as when a connection breaks
+            return Written(applied=True, status=now.raw_status, sequence=now.steps, transcript=entries)
 
     def _write(self, change: RunChange, done: Callable[[], None], *, stops: bool = True) -> None:
         if not self._kept:
@@ -355,7 +361,7 @@ class Keeper:
             run_id=self.head.run_id,
             at=now,
             owner=self.owner,
-            lease=now + LEASE_SECONDS,
+            lease=now + self.lease_seconds,
             sequence=self._sequence,
             steps=steps,
             transcript_start=self._entries,
@@ -372,7 +378,7 @@ class Keeper:
             self._sequence += len(steps)
             self._entries += len(entries.new)
             self._numbers.update(entries.numbers)
-            self._live = state.messages
+            self._live, self._held_until = state.messages, now + self.lease_seconds
 
         return change, done
 

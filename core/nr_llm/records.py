@@ -181,6 +181,7 @@ class RunChange:
         expect: Applies only to a run in one of these statuses.
         owner: Applies only to a run that this segment holds; None for any.
         expired: Applies only to a run whose lease has ended before this time; None for any.
+        after_steps: Applies only to a run that has so many steps; None for any.
         unless_stopped: Applies only to a run that nobody asked to stop.
         status: What the run becomes; None to leave it as it is.  A terminal one wipes the live state and the claim.
         claim: The segment that holds it from now on; None to leave it, empty to give it up.
@@ -202,6 +203,7 @@ class RunChange:
     expect: frozenset[RunStatus] = frozenset({RunStatus.RUNNING})
     owner: str | None = None
     expired: float | None = None
+    after_steps: int | None = None
     unless_stopped: bool = False
     status: RunStatus | None = None
     claim: str | None = None

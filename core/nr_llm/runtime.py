@@ -20,6 +20,7 @@ from nr_llm._observers import ObserverFactory
 from nr_llm._perform import Performer
 from nr_llm._purse import Purses
 from nr_llm._run_settings import RunSettings
+from nr_llm._segments import LEASE_SECONDS
 from nr_llm._single import SingleSteps
 from nr_llm._transports import Transports
 from nr_llm.actors import Actor
@@ -71,6 +72,7 @@ class Runtime(GoingOn, SingleSteps):
             a record of it.  Writes, and runs that wait for a person, always need the store.
         on_plain_state: ``refuse`` suspends no run whose state the store would keep unencrypted although its record
             keeps less than everything; ``tell`` logs that once.
+        lease_seconds: How long after its last step a run counts as held by its process; longer than any one call takes.
         secrets: Values tools may ask for by alias; masked wherever they appear.
         middleware: Layers around each model call, the first one outermost.
         redactor: Masks secrets in logs; the host's unless given.
@@ -96,6 +98,7 @@ class Runtime(GoingOn, SingleSteps):
         privacy: PrivacyLevel | str | None = None,
         on_store_failure: OnFailure = "stop",
         on_plain_state: OnPlainState = "tell",
+        lease_seconds: float = LEASE_SECONDS,
         secrets: Mapping[str, Secret | str] | None = None,
         middleware: Sequence[Middleware] = (Retry(),),
         redactor: Redactor | None = None,
@@ -120,6 +123,7 @@ class Runtime(GoingOn, SingleSteps):
             privacy=None if privacy is None else PrivacyLevel.of(privacy),
             on_store_failure=on_store_failure,
             on_plain_state=on_plain_state,
+            lease_seconds=lease_seconds,
             secrets=dict(secrets or {}),
             completer=wrapped(middleware),
             redactor=redactor or (Redactor() if host is None else host.redactor),

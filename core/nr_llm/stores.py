@@ -303,6 +303,7 @@ def expected(run: StoredRun, change: RunChange) -> bool:
         run.status in change.expect
         and (change.owner is None or change.owner == run.owner)
         and (change.expired is None or (run.lease is not None and run.lease < change.expired))
+        and change.after_steps in (None, run.steps)
         and not (change.unless_stopped and run.stop)
     )
 

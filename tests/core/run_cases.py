@@ -48,7 +48,7 @@ from nr_llm import (
     tool,
 )
 from nr_llm._abandoned import ABANDONED
-from nr_llm._keeping import machine
+from nr_llm._segments import machine
 from nr_llm.stores import RunQuery
 from nr_llm.testing import Harness, calling
 
@@ -463,7 +463,7 @@ class RunCases:
             face.run(harness, replies=[calling(("change_it", {}))], tools=NAMES)
 
     @pytest.mark.parametrize("on_failure", ["stop", "continue"])
-    def test_c62_a_write_that_cannot_be_kept(self, face: Face, store: RunStore, on_failure: Any) -> None:
+    def test_c62_a66_a_write_that_cannot_be_kept(self, face: Face, store: RunStore, on_failure: Any) -> None:
         """A write whose fence or result cannot be kept stops the run, whatever was wished."""
         for kept, outcome in (({"tool"}, "wrote a"), (set[str](), "Not executed")):
 
@@ -482,7 +482,7 @@ class RunCases:
             assert caught.value.state.messages[-1].content.startswith(outcome)
             assert ran(store, f"to {outcome}").status is RunStatus.FAILED
 
-    def test_c62_a_write_without_a_record(self, face: Face, store: RunStore) -> None:
+    def test_c62_a65_a_write_without_a_record(self, face: Face, store: RunStore) -> None:
         """A run that could not be kept from the beginning does not write."""
 
         def refuse() -> None:

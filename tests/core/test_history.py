@@ -24,10 +24,10 @@ from nr_llm import (
     Suspended,
     SuspensionError,
 )
-from nr_llm._abandoned import process_is_there
 from nr_llm._aside import aside
 from nr_llm._calls import discard
 from nr_llm._entries import common
+from nr_llm._segments import process_is_there
 from nr_llm._threads import DaemonThreads
 from nr_llm.actors import Actor as Same
 from nr_llm.testing import Harness, StoreContract, calling

@@ -73,6 +73,7 @@ def lying(write: Any) -> Any:
         ("create", forgetful, "a name that is taken"),
         ("write", careless(owner=None), "what a change expects: the owner was not minded"),
         ("write", careless(expect=frozenset(RunStatus)), "the end"),
+        ("write", careless(after_steps=None), "what a change expects: the number of steps was not minded"),
         ("write", careless(unless_stopped=False), "a wish to stop"),
         ("write", careless(transcript=()), "transcript"),
         ("write", careless(sequence=0), "steps"),

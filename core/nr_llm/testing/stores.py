@@ -191,14 +191,15 @@ class StoreContract:
             ("status", {"expect": WAITING}),
             ("owner", {"owner": "other"}),
             ("lease", {"expired": HEAD.began + 900}),
+            ("number of steps", {"after_steps": 1}),
         ):
             written = store.write(change(at=HEAD.began + 9, steps=STEPS, totals=TOTALS, reason="x", **guard))
             demand(not written.applied, f"the {name} was not minded")
             demand((written.status, written.sequence) == ("running", 0), f"{written} is not how things are")
         demand(store.run("run-1") == before and not store.steps("run-1"), "a part of a refused change was kept")
-        demand(
-            store.write(change(expired=HEAD.began + 901)).applied, "a lease that has ended is taken for one that holds"
-        )
+        wished = change(expired=HEAD.began + 901)
+        demand(store.write(wished).applied, "a lease that has ended is taken for one that holds")
+        demand(store.write(change(after_steps=0)).applied, "the number of steps is taken for another")
 
     def test_claims(self) -> None:
         """A claim is taken, kept, passed on and given up."""

@@ -29,6 +29,7 @@ class Shape:
         expect: How many statuses it expects.
         owner: Whether it asks who holds the run.
         expired: Whether it asks whether the lease has ended.
+        after_steps: Whether it asks how many steps there are.
         unless_stopped: Whether it asks that nobody wished a stop.
         status: Whether it sets the status.
         over: Whether that ends the run.
@@ -44,6 +45,7 @@ class Shape:
     expect: int
     owner: bool
     expired: bool
+    after_steps: bool
     unless_stopped: bool
     status: bool
     over: bool
@@ -64,6 +66,7 @@ def shape_of(change: RunChange) -> Shape:
         expect=len(change.expect),
         owner=change.owner is not None,
         expired=change.expired is not None,
+        after_steps=change.after_steps is not None,
         unless_stopped=change.unless_stopped,
         status=change.status is not None,
         over=over,
@@ -90,6 +93,7 @@ def parameters(change: RunChange, state: str | None) -> dict[str, Any]:
         "_at": change.at,
         "_owner": plain(change.owner),
         "_expired": change.expired,
+        "_after_steps": change.after_steps,
         "_status": None if change.status is None else change.status.value,
         "_claim": plain(change.claim),
         "_lease": change.lease,
@@ -160,6 +164,8 @@ def _guards(shape: Shape) -> list[ColumnElement[bool]]:
         guards.append(RUN.c.owner == bindparam("_owner"))
     if shape.expired:
         guards.append(RUN.c.lease < bindparam("_expired"))
+    if shape.after_steps:
+        guards.append(RUN.c.steps == bindparam("_after_steps"))
     if shape.unless_stopped:
         guards.append(RUN.c.stop == 0)
     return guards

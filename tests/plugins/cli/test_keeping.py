@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from nr_llm import MemoryStore, PrivacyLevel, RunChange, RunHead, RunStatus
-from nr_llm._keeping import machine
+from nr_llm._segments import machine
 from nr_llm_cli.commands.run import LEVELS
 
 from tests.plugins.cli.kept import Shop, open_shop

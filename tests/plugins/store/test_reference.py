@@ -53,6 +53,7 @@ CHANGES = st.builds(
     expect=st.sampled_from([*[frozenset(RunStatus)] * 6, OPEN, TERMINAL, frozenset({RunStatus.RUNNING}), frozenset()]),
     owner=st.sampled_from([*[None] * 6, "me", "you"]),
     expired=st.sampled_from([*[None] * 6, 2.5, 7.5]),
+    after_steps=st.sampled_from([*[None] * 6, 0, 2]),
     unless_stopped=st.sampled_from([*[False] * 5, True]),
     status=st.sampled_from([None, None, None, *RunStatus]),
     claim=st.none() | st.just("") | OWNERS,

@@ -1,4 +1,4 @@
-"""The acceptance cases of stored runs, of replays, decisions and filled-in forms, on both databases."""
+"""The acceptance cases of stored runs, of replays, decisions, forms and leases, on both databases."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from nr_llm import RunStore
 
 from tests.core.decision_cases import DecisionCases
 from tests.core.input_cases import InputCases
+from tests.core.lease_cases import LeaseCases
 from tests.core.replay_cases import ReplayCases
 from tests.core.run_cases import RunCases, face
 from tests.plugins.store.conftest import Make
 
-__all__ = ["TestDecisions", "TestInputs", "TestReplays", "TestRuns", "face"]
+__all__ = ["TestDecisions", "TestInputs", "TestLeases", "TestReplays", "TestRuns", "face"]
 
 
 class TestRuns(RunCases):
@@ -43,6 +44,15 @@ class TestDecisions(DecisionCases):
 
 class TestInputs(InputCases):
     """Filled in in a database."""
+
+    @pytest.fixture
+    def store(self, make: Make) -> RunStore:
+        """Return an empty store."""
+        return make()
+
+
+class TestLeases(LeaseCases):
+    """Held in a database."""
 
     @pytest.fixture
     def store(self, make: Make) -> RunStore:

@@ -25,6 +25,7 @@ FIRST_PARTY: Final = frozenset(
         "nr-llm-local",
         "nr-llm-ollama",
         "nr-llm-openai",
+        "nr-llm-playground",
         "nr-llm-sql",
         "nr-llm-store",
         "nr-llm-tools",

@@ -182,6 +182,31 @@ class Runtime(GoingOn, SingleSteps):
 
     # -- what there is ------------------------------------------------------------------------------------------
 
+    @property
+    def host(self) -> Source | None:
+        """Where plugins are found, or None."""
+        return self._assembly.host
+
+    @property
+    def store(self) -> RunStore | None:
+        """Where runs are kept, or None; `RunHistory` shows them to somebody."""
+        return self._assembly.store
+
+    @property
+    def redactor(self) -> Redactor:
+        """Masks the secrets this Runtime and its plugins know; share it with whatever shows or writes."""
+        return self._assembly.redactor
+
+    @property
+    def limits(self) -> Limits:
+        """Bounds of runs that give none."""
+        return self._assembly.limits
+
+    @property
+    def privacy(self) -> PrivacyLevel | None:
+        """How much of each run is kept at most, or None where nobody named a level."""
+        return self._assembly.privacy
+
     def tools(self) -> Mapping[str, Tool]:
         """Return every tool there is, by the name a model would use."""
         return self._assembly.tools()

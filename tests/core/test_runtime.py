@@ -28,6 +28,7 @@ from nr_llm import (
     Limits,
     MemoryStore,
     Options,
+    PluginHost,
     ProviderError,
     ReasoningDelta,
     Role,
@@ -1270,3 +1271,14 @@ class TestColours:
 
         assert "timed out" in result.invocations[0].content
         assert [] == entered
+
+
+def test_a_runtime_says_what_it_was_given() -> None:
+    """Where plugins are found, where runs are kept and how much of them, their bounds, and what masks secrets."""
+    host, store, limits = PluginHost([]), MemoryStore(), Limits(rounds=3)
+    given = Runtime(host, store=store, limits=limits, privacy="redacted")
+    plain = Runtime()
+
+    assert (given.host, given.store, given.limits, given.privacy) == (host, store, limits, "redacted")
+    assert given.redactor is host.redactor
+    assert (plain.host, plain.store, plain.limits, plain.privacy) == (None, None, Limits(), None)

@@ -24,6 +24,7 @@ NOT_RUN = {
     ("plugins/gemini/README.md", "it needs a key and costs money"),
     ("plugins/ollama/README.md", "it needs a running server"),
     ("plugins/openai/README.md", "it needs a key and costs money"),
+    ("plugins/playground/README.md", "it serves until somebody stops it"),
 }
 """The only blocks that are not run, each with its reason."""
 

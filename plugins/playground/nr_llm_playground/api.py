@@ -1,0 +1,273 @@
+"""The calls of the page: what each takes, whom it is for, what it answers."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterable, Mapping
+from functools import partial
+from typing import Any, Final
+
+from nr_llm._json import JSON, encode_bytes
+from nr_llm.actors import Actor, Scope
+from nr_llm.errors import RunNotFoundError
+from nr_llm.history import RunHistory
+from nr_llm.records import RunStatus
+from nr_llm.toolbox import Toolbox, denial
+from nr_llm_cli import exported
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import ASGIApp
+
+from nr_llm_playground.asked import FIELDS, asked_of
+from nr_llm_playground.bodies import read_object
+from nr_llm_playground.context import context_of
+from nr_llm_playground.demo import demo_lines
+from nr_llm_playground.live import Segment
+from nr_llm_playground.past import PAGE, Wanted, listed, pending, replayable, stored_lines, summary
+from nr_llm_playground.refusals import Refusal
+from nr_llm_playground.replies import FEED, NO_STORE, Lines, json_reply
+from nr_llm_playground.running import begun, gone_on
+from nr_llm_playground.server import Server
+from nr_llm_playground.views import view_of
+
+MOST_LISTED: Final = 200
+"""Runs of one page of the history, however many are asked for."""
+
+
+class Api:
+    """
+    The endpoints.
+
+    Args:
+        server: What they work with.
+    """
+
+    def __init__(self, server: Server) -> None:
+        self._server = server
+
+    # -- about the page -----------------------------------------------------------------------------------------
+
+    async def session(self, request: Request) -> Response:
+        """Give the cookie to whoever knows the token."""
+        server = self._server
+        server.rates.take("a session")
+        body = await self._body(request, ("token",))
+        if server.token is None or not server.token.is_it(body.get("token")):
+            raise Refusal(401, "token", "That is not the key of this launch; open the address the command printed.")
+        path = (request.scope.get("root_path") or "") + "/"
+        cookie = server.token.set_cookie(path=path, secure=request.url.scheme == "https")
+        return Response(status_code=204, headers={**NO_STORE, "Set-Cookie": cookie})
+
+    async def context(self, request: Request) -> Response:
+        """Tell what the form needs."""
+        server, actor = self._server, await self._server.actor(request)
+        return json_reply(await server.asked(partial(context_of, server.runtime, actor, server.caps)))
+
+    async def demo(self, request: Request) -> ASGIApp:
+        """Show a recorded run, without any model."""
+        await self._server.actor(request)
+        return self._feed(_each(demo_lines()))
+
+    # -- running ------------------------------------------------------------------------------------------------
+
+    async def begin(self, request: Request) -> ASGIApp:
+        """Begin a run and show it."""
+        server, actor = self._server, await self._server.actor(request)
+        body = await self._body(request, FIELDS, most=server.caps.upload_bytes)
+        segment = await begun(server, asked_of(body, server.caps), actor)
+        return self._watched(segment, actor)
+
+    async def decide(self, request: Request) -> ASGIApp:
+        """Go on with a run as somebody decided, and show it."""
+        return await self._go_on(request, "decisions")
+
+    async def submit(self, request: Request) -> ASGIApp:
+        """Go on with a run as somebody filled in, and show it."""
+        return await self._go_on(request, "submissions")
+
+    async def _go_on(self, request: Request, what: str) -> ASGIApp:
+        actor = await self._server.actor(request)
+        body = await self._body(request, (what,))
+        segment = await gone_on(self._server, _run_id(request), body.get(what), what=what, actor=actor)
+        return self._watched(segment, actor)
+
+    async def cancel(self, request: Request) -> Response:
+        """Have a run stop: here at once, elsewhere at its next step."""
+        server, actor, run_id = self._server, await self._server.actor(request), _run_id(request)
+        await self._body(request, ())
+        segment, history = server.live.find(run_id), server.history(actor)
+        here = segment is not None and segment.ended is None and actor.may(Scope.CANCEL, owner=segment.owner)
+        if segment is not None and here:
+            segment.stream.cancel("somebody stopped it on the page")
+            return json_reply({"cancelled": True}, 202)
+        if history is None:
+            raise RunNotFoundError(run_id)
+        status = await server.asked(partial(history.cancel, run_id))
+        return json_reply({"cancelled": status in {RunStatus.CANCELLED, RunStatus.RUNNING}}, 202)
+
+    # -- what there was -----------------------------------------------------------------------------------------
+
+    async def runs(self, request: Request) -> Response:
+        """List the runs that somebody may read."""
+        server, actor = self._server, await self._server.actor(request)
+        wanted, history = _wanted(_query(request, _LISTING)), server.history(actor)
+        if history is None:
+            return json_reply({"runs": [], "next": None})
+        return json_reply(await server.asked(partial(listed, history, wanted)))
+
+    async def run(self, request: Request) -> Response:
+        """Show a run as it is now, with the calls it waits with for who may decide on them."""
+        server, actor, run_id = self._server, await self._server.actor(request), _run_id(request)
+        return json_reply(await server.asked(partial(self._run, run_id, actor)))
+
+    def _run(self, run_id: str, actor: Actor) -> JSON:
+        history, segment = self._server.history(actor), self._live(run_id, actor)
+        live = segment is not None and segment.ended is None
+        run = None if history is None else history.get(run_id)
+        held = None if history is None else self._held(history, run_id, actor)
+        if history is None or run is None:
+            if segment is None and held is None:
+                raise RunNotFoundError(run_id)
+            told: JSON = {"run_id": run_id} if segment is None else _facts(segment)
+            return {"run": told, "pending": held, "live": live, "level": None, "replayable": False, "why_not": None}
+        can, why = replayable(run)
+        head: dict[str, JSON] = {"run": summary(history, run), "live": live, "level": str(run.head.privacy)}
+        return {**head, "pending": held, "replayable": can, "why_not": why}
+
+    async def events(self, request: Request) -> ASGIApp:
+        """Show what happens in a run, or what happened."""
+        server, actor, run_id = self._server, await self._server.actor(request), _run_id(request)
+        query = _query(request, ("after", "segment"))
+        after, number = _whole(query, "after", -1), _whole(query, "segment", None)
+        segment = self._live(run_id, actor, number)
+        if segment is not None:
+            return self._watched(segment, actor, after=-1 if after is None else after)
+        lines = await server.asked(partial(self._stored, run_id, actor))
+        return self._feed(_each(lines))
+
+    def _stored(self, run_id: str, actor: Actor) -> list[bytes]:
+        history = self._server.history(actor)
+        run = None if history is None else history.get(run_id)
+        if history is None or run is None:
+            raise RunNotFoundError(run_id)
+        held = self._held(history, run_id, actor)
+        level = str(run.head.privacy)
+        facts: dict[str, JSON] = {"level": level, "view_level": level, "filtered": level != "full"}
+        facts |= {"configuration": run.head.configuration, "host": None, "local": None}
+        return list(stored_lines(run, history.steps(run_id), held=held, facts=facts))
+
+    def _held(self, history: RunHistory, run_id: str, actor: Actor) -> list[JSON] | None:
+        waiting = history.waiting(run_id)
+        if waiting is None:
+            return None
+        tools = self._server.runtime.tools()
+        open_ones = tuple(name for name, tool in tools.items() if denial(tool, actor) is None)
+        return pending(waiting, Toolbox(tools, open_ones))
+
+    async def export(self, request: Request) -> Response:
+        """Hand out the whole record of a run, as a file."""
+        server, actor, run_id = self._server, await self._server.actor(request), _run_id(request)
+        form = _query(request, ("form",)).get("form", "ndjson")
+        if form not in {"json", "ndjson"}:
+            raise Refusal(400, "invalid", "A record is exported as json or ndjson.", field="form")
+        body = await server.asked(partial(self._exported, run_id, actor, form))
+        kind = "application/json" if form == "json" else FEED["Content-Type"]
+        named = f'attachment; filename="{_file_name(run_id)}.{form}"'
+        return Response(body, headers={**NO_STORE, "Content-Type": kind, "Content-Disposition": named})
+
+    def _exported(self, run_id: str, actor: Actor, form: str) -> bytes:
+        history, store = self._server.history(actor), self._server.store
+        run = None if history is None else history.get(run_id)
+        if store is None or run is None:
+            raise RunNotFoundError(run_id)
+        if form == "json":
+            return encode_bytes(exported.whole(store, run)) + b"\n"
+        return b"".join(encode_bytes(line) + b"\n" for line in exported.records(store, run))
+
+    # -- common -------------------------------------------------------------------------------------------------
+
+    async def _body(self, request: Request, fields: Iterable[str], *, most: int | None = None) -> dict[str, Any]:
+        caps = self._server.caps
+        bound = caps.body_bytes if most is None else most
+        return await read_object(request, fields=fields, most=bound, seconds=caps.body_seconds)
+
+    def _live(self, run_id: str, actor: Actor, number: int | None = None) -> Segment | None:
+        """Return a segment that somebody may watch, or None."""
+        segment = self._server.live.find(run_id, number)
+        if segment is None or not actor.may(Scope.READ, owner=segment.owner):
+            return None
+        return segment
+
+    def _watched(self, segment: Segment, actor: Actor, *, after: int = -1) -> ASGIApp:
+        view = view_of(actor, owner=segment.owner, level=segment.level)
+        return self._feed(segment.views[view].tail.read(after, heartbeat=self._server.caps.heartbeat_seconds))
+
+    def _feed(self, lines: AsyncIterator[bytes]) -> ASGIApp:
+        left = self._server.take_stream()
+        return Lines(lines, stalled_seconds=self._server.caps.stalled_seconds, done=left)
+
+
+async def _each(lines: Iterable[bytes]) -> AsyncIterator[bytes]:
+    for line in lines:
+        yield line
+
+
+def _facts(segment: Segment) -> JSON:
+    """Return what is known of a run that nobody keeps."""
+    state = segment.stream.state
+    owner = None if segment.owner is None else segment.owner.to_dict()
+    return {
+        "run_id": state.run_id,
+        "status": "running" if segment.ended is None else "ended",
+        "reason": None if state.reason is None else str(state.reason),
+        "model": state.model,
+        "configuration": state.configuration,
+        "actor": owner,
+        "rounds": state.rounds,
+        "level": None,
+    }
+
+
+_LISTING: Final = ("status", "configuration", "text", "before", "limit")
+
+
+def _run_id(request: Request) -> str:
+    run_id: str = request.path_params["run_id"]
+    return run_id
+
+
+def _query(request: Request, names: Iterable[str]) -> Mapping[str, str]:
+    """Return the parameters of an address, each of them known and there once."""
+    given = request.query_params.multi_items()
+    for name, _ in given:
+        if name not in names or sum(other == name for other, _ in given) > 1:
+            raise Refusal(400, "unknown_field", f"There is no parameter {name[:100]!r} here, or it stands twice.")
+    return dict(given)
+
+
+def _whole(query: Mapping[str, str], name: str, default: int | None) -> int | None:
+    text = query.get(name, "")
+    if not text:
+        return default
+    if not text.isdecimal() or len(text) > 9:
+        raise Refusal(400, "invalid", f"{name!r} has to be a whole number.", field=name)
+    return int(text)
+
+
+def _wanted(query: Mapping[str, str]) -> Wanted:
+    names = [name for name in query.get("status", "").split(",") if name]
+    unknown = [name for name in names if name not in set(RunStatus)]
+    if unknown:
+        text = f"{unknown[0][:100]!r} is none of {', '.join(RunStatus)}."
+        raise Refusal(400, "invalid", text, field="status")
+    limit = _whole(query, "limit", PAGE) or PAGE
+    return Wanted(
+        statuses=frozenset(map(RunStatus, names)) if names else None,
+        configuration=query.get("configuration") or None,
+        text=query.get("text", "")[:200],
+        before=query.get("before", ""),
+        limit=min(limit, MOST_LISTED),
+    )
+
+
+def _file_name(run_id: str) -> str:
+    return "".join(sign if sign.isascii() and (sign.isalnum() or sign in "-_") else "_" for sign in run_id)[:80]

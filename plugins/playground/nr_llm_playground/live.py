@@ -1,0 +1,225 @@
+"""
+The runs that are under way here, and those that were a moment ago: they run by themselves, whoever watches.
+
+A segment of a run is driven by a task of its own, so that a browser which goes away ends nothing.  What happens is
+written once for each view into the view's tail; readers take from there.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Final
+
+import attrs
+from nr_llm._json import JSON
+from nr_llm._logs import MaskedLogger
+from nr_llm.actors import Actor
+from nr_llm.errors import NrLlmError
+from nr_llm.feed import Feed
+from nr_llm.privacy import PrivacyLevel
+from nr_llm.redaction import Redactor
+from nr_llm.streams import AsyncRunStream
+
+from nr_llm_playground.caps import Caps
+from nr_llm_playground.lines import bounded, stamped
+from nr_llm_playground.refusals import LOG, Refusal
+from nr_llm_playground.tail import Tail
+from nr_llm_playground.views import View, feed_of, level_of
+
+RETRY_SECONDS: Final = 5
+"""After so many seconds somebody may ask again who was refused for a lack of room."""
+
+
+@attrs.frozen(kw_only=True, eq=False)
+class Watched:
+    """One view of a segment: who writes its lines, and where the last of them are."""
+
+    feed: Feed
+    tail: Tail
+
+
+@attrs.define(kw_only=True, eq=False)
+class Segment:
+    """
+    A run from where it began, or went on, to where it ended or waits.
+
+    Attributes:
+        stream: What happens.
+        number: How often the run had waited before.
+        owner: On whose behalf it acts.
+        level: How much of it is kept.
+        views: What is written of it.
+        began: When, by the clock of the runs.
+        ended: When it ended, or None.
+        task: What drives it.
+    """
+
+    stream: AsyncRunStream
+    number: int
+    owner: Actor | None
+    level: PrivacyLevel
+    views: Mapping[View, Watched]
+    began: float
+    ended: float | None = None
+    task: asyncio.Task[None] | None = None
+
+    @property
+    def run_id(self) -> str:
+        """The run."""
+        return self.stream.run_id
+
+    @property
+    def size(self) -> int:
+        """Bytes of the lines that are kept of it."""
+        return sum(view.tail.size for view in self.views.values())
+
+
+class LiveRuns:
+    """
+    The segments of this process.
+
+    Args:
+        caps: How many there may be, and how much of them is kept.
+        redactor: Masks secrets in the texts of errors.
+        clock: Seconds, to tell how long ago something was.
+    """
+
+    def __init__(self, caps: Caps, redactor: Redactor, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._caps = caps
+        self._redactor = redactor
+        self._clock = clock
+        self._segments: dict[tuple[str, int], Segment] = {}
+        self._beginning = 0
+        self._closed = False
+
+    @property
+    def size(self) -> int:
+        """Bytes of all lines that are kept."""
+        return sum(segment.size for segment in self._segments.values())
+
+    @property
+    def under_way(self) -> int:
+        """How many segments have not ended, those included that are about to begin."""
+        return self._beginning + sum(segment.ended is None for segment in self._segments.values())
+
+    @contextmanager
+    def room(self) -> Iterator[None]:
+        """
+        Keep a place for a segment while it is made.
+
+        Raises:
+            Refusal: There is none.
+        """
+        if self._closed:
+            raise Refusal(503, "stopping", "The server is about to stop and begins no run.")
+        if self.under_way >= self._caps.runs:
+            text = f"{self._caps.runs} runs are under way, as many as this server takes; try again when one has ended."
+            raise Refusal(429, "busy", text, headers={"Retry-After": str(RETRY_SECONDS)})
+        self._beginning += 1
+        try:
+            yield
+        finally:
+            self._beginning -= 1
+
+    def begin(
+        self,
+        stream: AsyncRunStream,
+        *,
+        owner: Actor | None,
+        level: PrivacyLevel,
+        views: frozenset[View],
+        facts: Mapping[str, JSON],
+    ) -> Segment:
+        """
+        Drive a run from here on.
+
+        Args:
+            stream: The run, which has begun.
+            owner: On whose behalf it acts.
+            level: How much of it is kept.
+            views: What is to be written of it.
+            facts: What its first line says beside the run and its model.
+        """
+        self.sweep()
+        state = stream.state
+        segment = Segment(
+            stream=stream,
+            number=state.suspensions,
+            owner=owner,
+            level=level,
+            views={
+                view: Watched(feed=feed_of(view, level, self._redactor), tail=Tail(self._caps.tail_bytes))
+                for view in views
+            },
+            began=self._clock(),
+        )
+        for view, watched in segment.views.items():
+            seen = level_of(view, level)
+            told = {**facts, "segment": segment.number, "source": "live", "filtered": seen is not None}
+            told["view_level"] = None if seen is None else str(seen)
+            self._write(segment, watched, watched.feed.begin(segment.run_id, model=state.model, **told))
+        self._segments[segment.run_id, segment.number] = segment
+        segment.task = asyncio.get_running_loop().create_task(self._drive(segment))
+        return segment
+
+    def find(self, run_id: str, number: int | None = None) -> Segment | None:
+        """Return a segment of a run, its last one unless a number is given, or None if it is not kept here."""
+        self.sweep()
+        if number is not None:
+            return self._segments.get((run_id, number))
+        found = [segment for (name, _), segment in self._segments.items() if name == run_id]
+        return max(found, key=lambda segment: segment.number, default=None)
+
+    def sweep(self) -> None:
+        """Forget segments that ended long ago, and the oldest of the others while they have too many bytes."""
+        ended = sorted(
+            (one for one in self._segments.values() if one.ended is not None), key=lambda one: one.ended or 0
+        )
+        size = sum(segment.size for segment in ended)
+        for segment in ended:
+            late = self._clock() - (segment.ended or 0) > self._caps.kept_seconds
+            if not late and size <= self._caps.kept_bytes:
+                break
+            size -= segment.size
+            del self._segments[segment.run_id, segment.number]
+
+    async def close(self) -> None:
+        """Have every run end, and wait for that; what does not in time is broken off, and settled all the same."""
+        self._closed = True
+        tasks = [one.task for one in self._segments.values() if one.task is not None and one.ended is None]
+        for segment in self._segments.values():
+            segment.stream.cancel("the server stops")
+        if not tasks:
+            return
+        _, late = await asyncio.wait(tasks, timeout=self._caps.settle_seconds)
+        for task in late:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _drive(self, segment: Segment) -> None:
+        """Run a segment to its end; its last line says how it ended, whatever that was."""
+        try:
+            async with segment.stream as stream:
+                async for event in stream:
+                    self._tell(segment, lambda feed, event=event: feed.event(event))  # type: ignore[misc]
+        except Exception as error:  # noqa: BLE001  # told, whatever broke
+            if not isinstance(error, NrLlmError):  # the line leaves its text out, so the log has it
+                MaskedLogger(LOG, self._redactor).error("Run %s failed unexpectedly", segment.run_id, exc_info=error)
+            self._tell(segment, lambda feed, error=error: feed.fail(error))  # type: ignore[misc]
+        finally:  # a run that was broken off has no last line yet
+            self._tell(segment, lambda feed: feed.interrupt(segment.stream.state))
+            segment.ended = self._clock()
+            for watched in segment.views.values():
+                watched.tail.end()
+
+    def _tell(self, segment: Segment, write: Callable[[Feed], str | None]) -> None:
+        for watched in segment.views.values():
+            if (line := write(watched.feed)) is not None:
+                self._write(segment, watched, line)
+
+    def _write(self, segment: Segment, watched: Watched, line: str) -> None:
+        milliseconds = 1000 * (self._clock() - segment.began)
+        watched.tail.add(bounded(stamped(line, milliseconds), most=self._caps.line_bytes))

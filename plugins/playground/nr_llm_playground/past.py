@@ -1,0 +1,227 @@
+"""Runs that the store keeps, as the page lists and replays them: as stored, and no further than somebody may see."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+import attrs
+from nr_llm._json import JSON, copy_json
+from nr_llm.approvals import WaitingRun
+from nr_llm.errors import InvalidValueError
+from nr_llm.feed import ending_of
+from nr_llm.history import RunHistory
+from nr_llm.previews import open_previews
+from nr_llm.privacy import PrivacyLevel
+from nr_llm.records import RunStatus, StoredRun, StoredStep
+from nr_llm.state import TerminationReason
+from nr_llm.steps import StepKind
+from nr_llm.stores import RunQuery
+from nr_llm.toolbox import Toolbox
+
+from nr_llm_playground.lines import line_of
+
+PAGE: Final = 50
+"""Runs of one page of the history."""
+
+SEARCHED: Final = 500
+"""Runs that a search for a text looks at before it says how to go on."""
+
+PROMPT_CHARACTERS: Final = 120
+"""Characters of a question that the history shows."""
+
+_WAITS: Final = {
+    RunStatus.WAITING_FOR_APPROVAL: "awaiting_approval",
+    RunStatus.WAITING_FOR_INPUT: "awaiting_input",
+}
+_GUARDED: Final = {
+    TerminationReason.POLICY_DENIED: "guardrail_blocked",
+    TerminationReason.APPROVAL_DENIED: "guardrail_approval_required",
+}
+
+
+def waits(status: RunStatus | None) -> str | None:
+    """Return the event that stands for a status in which a person has to decide, or None for any other."""
+    return None if status is None else _WAITS.get(status)
+
+
+def summary(history: RunHistory, run: StoredRun) -> dict[str, JSON]:
+    """Return what a list shows of a run; its question where the level keeps content."""
+    told: dict[str, Any] = run.to_dict()
+    told = {name: value for name, value in told.items() if name != "provenance"}
+    level = run.head.privacy
+    return {**told, "level": str(level), "currency": None, "prompt": _question(history, run)}
+
+
+def _question(history: RunHistory, run: StoredRun) -> str | None:
+    if not run.head.privacy.keeps_content:
+        return None
+    for step in history.steps(run.run_id, limit=1):
+        sent: Any = step.step.payload.get("messages_sent") or ()
+        asked = [one["content"] for one in sent if isinstance(one, Mapping) and one.get("role") == "user"]
+        if asked:
+            return _text(asked[-1])[:PROMPT_CHARACTERS]
+    return None
+
+
+def _text(content: object) -> str:
+    """Return the text of a message in wire form, which may stand beside images."""
+    if isinstance(content, str):
+        return content
+    parts = content if isinstance(content, list) else []
+    return " ".join(str(part.get("text", "")) for part in parts if isinstance(part, Mapping))
+
+
+@attrs.frozen(kw_only=True)
+class Wanted:
+    """
+    Which runs a list is to have.
+
+    Attributes:
+        statuses: Runs in one of these, or None for any.
+        configuration: Runs of this configuration, or None for any.
+        text: Runs with this text in name, question, model, configuration or actor; empty for any.
+        before: Where the page before ended, as its `next` said; empty for the newest.
+        limit: At most so many.
+    """
+
+    statuses: frozenset[RunStatus] | None = None
+    configuration: str | None = None
+    text: str = ""
+    before: str = ""
+    limit: int = PAGE
+
+
+def listed(history: RunHistory, wanted: Wanted) -> dict[str, JSON]:
+    """
+    Return a page of the history and where the next one begins.
+
+    Raises:
+        InvalidValueError: `before` is none of ours.
+    """
+    began, name = _place(wanted.before)
+    query = RunQuery(
+        statuses=wanted.statuses,
+        configuration=wanted.configuration,
+        began_before=None if began is None else math.nextafter(began, math.inf),
+        limit=SEARCHED if wanted.text else wanted.limit + PAGE,
+    )
+    found = history.find(query)
+    runs = [run for run in found if began is None or (run.head.began, run.run_id) < (began, name)]
+    rows: list[JSON] = []
+    for i, run in enumerate(runs):
+        if len(rows) == wanted.limit:
+            return {"runs": rows, "next": _mark(runs[i - 1])}
+        row = summary(history, run)
+        if _has(row, wanted.text.casefold()):
+            rows.append(row)
+    more = len(found) == query.limit
+    return {"runs": rows, "next": _mark(runs[-1]) if more and runs else None}
+
+
+def _has(row: Mapping[str, Any], text: str) -> bool:
+    actor = row["actor"]["id"] if row["actor"] else ""
+    return any(
+        text in str(value or "").casefold()
+        for value in (row["run_id"], row["prompt"], row["model"], row["configuration"], actor)
+    )
+
+
+def _mark(run: StoredRun) -> str:
+    return f"{run.head.began!r}:{run.run_id}"
+
+
+def _place(mark: str) -> tuple[float | None, str]:
+    if not mark:
+        return None, ""
+    began, _, name = mark.partition(":")
+    try:
+        return float(began), name
+    except ValueError:
+        raise InvalidValueError("is none that a list gave", path="before") from None
+
+
+def pending(waiting: WaitingRun, toolbox: Toolbox) -> list[JSON]:
+    """
+    Return the calls of a held turn as somebody decides on them: exact, with what a decision has to name.
+
+    Args:
+        waiting: The run, as it is theirs to decide on.
+        toolbox: The tools that are open to them; of others they see no preview.
+    """
+    previews = () if waiting.state is None else open_previews(waiting.state.previews, toolbox)
+    shown = {preview.index: preview for preview in previews}
+    told: list[JSON] = []
+    for one in waiting.calls:
+        call: dict[str, JSON] = {
+            "index": one.index,
+            "call_id": one.call.id,
+            "name": one.call.name,
+            "waits": one.asked,
+            "arguments": copy_json(one.call.arguments),
+            "digest": one.digest,
+        }
+        if one.call.malformed is not None:
+            call["malformed"] = one.call.malformed
+        if (preview := shown.get(one.index)) is not None:
+            call["preview"] = {"lines": list(preview.lines), "failed": preview.failed}
+        if one.form is not None:
+            call["form"] = copy_json(one.form)
+        told.append(call)
+    return told
+
+
+def replayable(run: StoredRun) -> tuple[bool, str | None]:
+    """Return whether a run can be shown again as it was, and why not."""
+    if run.head.privacy is not PrivacyLevel.FULL:
+        level = str(run.head.privacy)
+        return False, f"It was kept at level {level!r}: what the model and the tools said is not all there."
+    return True, None
+
+
+def stored_lines(
+    run: StoredRun, steps: Sequence[StoredStep], *, held: list[JSON] | None, facts: Mapping[str, JSON]
+) -> Iterator[bytes]:
+    """
+    Yield a stored run as a feed tells it: ``context``, its steps, one last line that says what it is now.
+
+    Args:
+        run: The run.
+        steps: Its steps.
+        held: The calls it waits with, for who may decide on them, or None.
+        facts: What the first line says beside the run and its model.
+    """
+    began = run.head.began
+    yield line_of("context", 0, run_id=run.run_id, model=run.head.model, segment=0, source="store", **facts, t=0)
+    for step in steps:
+        at = max(0.0, 1000 * (step.at - began))
+        yield line_of("step", step.sequence + 1, step=step.step.to_dict(), at=step.at, t=round(at))
+    name, fields = _end(run, steps, held)
+    ended = max(0.0, 1000 * (run.updated - began))
+    yield line_of(name, len(steps) + 1, run_id=run.run_id, **fields, t=round(ended))
+
+
+def _end(run: StoredRun, steps: Sequence[StoredStep], held: list[JSON] | None) -> tuple[str, dict[str, JSON]]:
+    """Return the last line of a run as it is now; one that is under way elsewhere is said to be unfinished."""
+    if (name := waits(run.status)) is not None:
+        return name, {"pending": held or []}
+    if run.status is None or not run.status.terminal:
+        return "unfinished", {"status": run.raw_status}
+    reason = next((one for one in TerminationReason if one == run.raw_reason), None)
+    used: dict[str, Any] = {**run.totals.to_dict(), "reason": run.raw_reason, "currency": None, **_answer(steps)}
+    name = _GUARDED.get(reason) if reason is not None else None
+    if name is not None:
+        return name, {**used, "guardrail": run.error}
+    name = ending_of(reason)
+    if name == "error":
+        used["error"] = {"class": run.error or "unknown", "message": "The record keeps no text of errors."}
+    return name, used
+
+
+def _answer(steps: Sequence[StoredStep]) -> dict[str, JSON]:
+    """Return the answer, as far as it was kept: what the model said last without a call."""
+    last = next((step.step for step in reversed(steps) if step.step.kind == StepKind.LLM), None)
+    if last is None or last.payload.get("requested_tool_calls") or last.payload.get("requested_tool_names"):
+        return {}
+    return {name: last.payload[name] for name in ("content", "content_length") if name in last.payload}

@@ -22,12 +22,15 @@ from nr_llm_playground.bodies import read_object
 from nr_llm_playground.context import context_of
 from nr_llm_playground.demo import demo_lines
 from nr_llm_playground.live import Segment
-from nr_llm_playground.past import PAGE, Wanted, listed, pending, replayable, stored_lines, summary
+from nr_llm_playground.past import PAGE, Wanted, listed, pending, replayable, stored_lines, summary, waits
 from nr_llm_playground.refusals import Refusal
 from nr_llm_playground.replies import FEED, NO_STORE, Lines, json_reply
 from nr_llm_playground.running import begun, gone_on
 from nr_llm_playground.server import Server
 from nr_llm_playground.views import view_of
+
+MOST_CHARACTERS: Final = 200
+"""Of the name of a run."""
 
 MOST_LISTED: Final = 200
 """Runs of one page of the history, however many are asked for."""
@@ -125,13 +128,22 @@ class Api:
         run = None if history is None else history.get(run_id)
         held = None if history is None else self._held(history, run_id, actor)
         if history is None or run is None:
-            if segment is None and held is None:
-                raise RunNotFoundError(run_id)
-            told: JSON = {"run_id": run_id} if segment is None else _facts(segment)
-            return {"run": told, "pending": held, "live": live, "level": None, "replayable": False, "why_not": None}
+            return {**self._unread(run_id, actor, segment), "pending": held, "live": live}
         can, why = replayable(run)
         head: dict[str, JSON] = {"run": summary(history, run), "live": live, "level": str(run.head.privacy)}
         return {**head, "pending": held, "replayable": can, "why_not": why}
+
+    def _unread(self, run_id: str, actor: Actor, segment: Segment | None) -> dict[str, JSON]:
+        """Return what is known of a run that is kept nowhere, or that somebody may decide on and not read."""
+        history = self._server.history(actor)
+        waiting = None if history is None else history.waiting(run_id)
+        if history is not None and waiting is not None:
+            told: JSON = summary(history, waiting.run)
+        elif segment is not None:
+            told = _facts(segment)
+        else:
+            raise RunNotFoundError(run_id)
+        return {"run": told, "level": None, "replayable": False, "why_not": "No record of it is open to you."}
 
     async def events(self, request: Request) -> ASGIApp:
         """Show what happens in a run, or what happened."""
@@ -139,10 +151,18 @@ class Api:
         query = _query(request, ("after", "segment"))
         after, number = _whole(query, "after", -1), _whole(query, "segment", None)
         segment = self._live(run_id, actor, number)
-        if segment is not None:
+        if segment is not None and (number is not None or not await self._left_behind(segment)):
             return self._watched(segment, actor, after=-1 if after is None else after)
         lines = await server.asked(partial(self._stored, run_id, actor))
         return self._feed(_each(lines))
+
+    async def _left_behind(self, segment: Segment) -> bool:
+        """Return whether a run that waited here went on elsewhere, so that its record says more than its lines."""
+        store = self._server.store
+        if segment.ended is None or store is None or segment.stream.state.ended:
+            return False
+        run = await self._server.asked(partial(store.run, segment.run_id))
+        return run is not None and waits(run.status) is None
 
     def _stored(self, run_id: str, actor: Actor) -> list[bytes]:
         history = self._server.history(actor)
@@ -186,9 +206,9 @@ class Api:
     # -- common -------------------------------------------------------------------------------------------------
 
     async def _body(self, request: Request, fields: Iterable[str], *, most: int | None = None) -> dict[str, Any]:
-        caps = self._server.caps
+        caps, held = self._server.caps, self._server.bodies
         bound = caps.body_bytes if most is None else most
-        return await read_object(request, fields=fields, most=bound, seconds=caps.body_seconds)
+        return await read_object(request, fields=fields, most=bound, seconds=caps.body_seconds, held=held)
 
     def _live(self, run_id: str, actor: Actor, number: int | None = None) -> Segment | None:
         """Return a segment that somebody may watch, or None."""
@@ -232,6 +252,8 @@ _LISTING: Final = ("status", "configuration", "text", "before", "limit")
 
 def _run_id(request: Request) -> str:
     run_id: str = request.path_params["run_id"]
+    if len(run_id) > MOST_CHARACTERS:
+        raise RunNotFoundError(run_id[:MOST_CHARACTERS])
     return run_id
 
 

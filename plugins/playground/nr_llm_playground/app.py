@@ -16,6 +16,7 @@ from starlette.types import Message, Receive, Scope, Send
 
 from nr_llm_playground.api import Api
 from nr_llm_playground.assets import PAGE, assets, served
+from nr_llm_playground.bodies import Held
 from nr_llm_playground.caps import Caps
 from nr_llm_playground.guard import ALWAYS, LOOPBACK, Doors, check_header
 from nr_llm_playground.live import LiveRuns
@@ -139,6 +140,7 @@ def create_app(
             caps=caps,
             live=LiveRuns(caps, runtime.redactor),
             rates=Rates(caps.requests),
+            bodies=Held(caps.held_bytes),
         )
     )
 

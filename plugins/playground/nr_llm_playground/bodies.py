@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+import attrs
 from nr_llm._json import decode
 from nr_llm.errors import MalformedJsonError, similar
 from starlette.requests import ClientDisconnect, Request
@@ -13,7 +14,34 @@ from starlette.requests import ClientDisconnect, Request
 from nr_llm_playground.refusals import Refusal
 
 
-async def read_object(request: Request, *, fields: Iterable[str], most: int, seconds: float) -> dict[str, Any]:
+@attrs.define
+class Held:
+    """
+    The bodies that are being read, which together have a bound as each of them has.
+
+    Attributes:
+        most: Bytes that they may have.
+        size: Bytes that they have.
+    """
+
+    most: int
+    size: int = 0
+
+    def take(self, size: int) -> None:
+        """
+        Count bytes that came.
+
+        Raises:
+            Refusal: They are too many.
+        """
+        if self.size + size > self.most:
+            raise Refusal(503, "busy", "The server is reading as much as it can hold; try again.", headers=_LAST)
+        self.size += size
+
+
+async def read_object(
+    request: Request, *, fields: Iterable[str], most: int, seconds: float, held: Held
+) -> dict[str, Any]:
     """
     Return the JSON object in a request's body.
 
@@ -22,26 +50,30 @@ async def read_object(request: Request, *, fields: Iterable[str], most: int, sec
         fields: Names that it may have; another one is refused by name, since it would be ignored.
         most: Bytes that it may have.
         seconds: Time in which it has to come.
+        held: What is being read beside it.
 
     Raises:
         Refusal: It is of another kind, too large, too slow, or no such object.
     """
     check_kind(request.headers.getlist("content-type"))
+    body = bytearray()
     try:
         async with asyncio.timeout(seconds):
-            body = await _bytes(request, most)
+            await _read(request, body, most=most, held=held)
+        value = decode(bytes(body))
     except TimeoutError:
         raise Refusal(408, "slow", f"The body has not come within {seconds:g} seconds.", headers=_LAST) from None
     except ClientDisconnect:
         raise Refusal(400, "broken_off", "The body was broken off.") from None
-    try:
-        value = decode(body)
     except MalformedJsonError as error:
         raise Refusal(400, "invalid", f"The body is no JSON: {error}") from None
+    finally:
+        held.size -= len(body)
     return known(value, fields, where="the body")
 
 
 _LAST = {"Connection": "close"}
+"""A refused body may still be on its way: the connection is not used again."""
 
 
 def check_kind(given: list[str]) -> None:
@@ -57,17 +89,19 @@ def check_kind(given: list[str]) -> None:
         raise Refusal(415, "kind", "The body has to be JSON: Content-Type: application/json.")
 
 
-async def _bytes(request: Request, most: int) -> bytes:
+async def _read(request: Request, body: bytearray, *, most: int, held: Held) -> None:
     declared = request.headers.get("content-length", "0")
-    body = bytearray()
-    if declared.isdecimal() and int(declared) <= most:
-        async for piece in request.stream():
-            body += piece
-            if len(body) > most:
-                break
-        else:
-            return bytes(body)
-    raise Refusal(413, "too_large", f"The body has more than {most:,} bytes.", headers=_LAST)
+    if not declared.isdecimal() or int(declared) > most:
+        raise _too_large(most)
+    async for piece in request.stream():
+        if len(body) + len(piece) > most:
+            raise _too_large(most)
+        held.take(len(piece))
+        body += piece
+
+
+def _too_large(most: int) -> Refusal:
+    return Refusal(413, "too_large", f"The body has more than {most:,} bytes.", headers=_LAST)
 
 
 def known(value: object, fields: Iterable[str], *, where: str) -> dict[str, Any]:

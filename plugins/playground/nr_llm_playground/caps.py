@@ -22,6 +22,7 @@ class Caps:
         requests: Requests of one actor in a minute.
         body_bytes: UTF-8 bytes of a request's body.
         upload_bytes: Bytes of the body that begins a run, its attachments in base64 included.
+        held_bytes: Bytes of all bodies that are being read.
         body_seconds: Time in which a body has to come.
         rounds: Most rounds that a run may ask for (the reference system's figure).
         line_bytes: Bytes of one line of a feed; in a longer one texts are cut, and it says so.
@@ -41,6 +42,7 @@ class Caps:
     requests: int = attrs.field(default=600, validator=whole(1))
     body_bytes: int = attrs.field(default=MIB, validator=whole(1))
     upload_bytes: int = attrs.field(default=16 * MIB, validator=whole(1))
+    held_bytes: int = attrs.field(default=64 * MIB, validator=whole(1))
     body_seconds: float = attrs.field(default=30.0, validator=_SECONDS)
     rounds: int = attrs.field(default=20, validator=whole(1))
     line_bytes: int = attrs.field(default=MIB, validator=whole(1024))

@@ -14,7 +14,7 @@ from nr_llm.feed import ending_of
 from nr_llm.history import RunHistory
 from nr_llm.previews import open_previews
 from nr_llm.privacy import PrivacyLevel
-from nr_llm.records import RunStatus, StoredRun, StoredStep
+from nr_llm.records import WAITING, RunStatus, StoredRun, StoredStep
 from nr_llm.state import TerminationReason
 from nr_llm.steps import StepKind
 from nr_llm.stores import RunQuery
@@ -107,7 +107,9 @@ def listed(history: RunHistory, wanted: Wanted) -> dict[str, JSON]:
         began_before=None if began is None else math.nextafter(began, math.inf),
         limit=SEARCHED if wanted.text else wanted.limit + PAGE,
     )
-    found = history.find(query)
+    found = list(history.find(query))
+    if wanted.statuses and wanted.statuses <= WAITING and not wanted.before:
+        found = _with_inbox(history, found, wanted)
     runs = [run for run in found if began is None or (run.head.began, run.run_id) < (began, name)]
     rows: list[JSON] = []
     for i, run in enumerate(runs):
@@ -116,8 +118,17 @@ def listed(history: RunHistory, wanted: Wanted) -> dict[str, JSON]:
         row = summary(history, run)
         if _has(row, wanted.text.casefold()):
             rows.append(row)
-    more = len(found) == query.limit
+    more = len(found) >= query.limit
     return {"runs": rows, "next": _mark(runs[-1]) if more and runs else None}
+
+
+def _with_inbox(history: RunHistory, found: list[StoredRun], wanted: Wanted) -> list[StoredRun]:
+    """Return runs that wait together with those that somebody may decide on and not read."""
+    known = {run.run_id for run in found}
+    asked = (waiting.run for waiting in history.inbox())
+    more = [run for run in asked if run.run_id not in known and run.status in (wanted.statuses or ())]
+    kept = [run for run in more if wanted.configuration in (None, run.head.configuration)]
+    return sorted((*found, *kept), key=lambda run: (run.head.began, run.run_id), reverse=True)
 
 
 def _has(row: Mapping[str, Any], text: str) -> bool:

@@ -42,8 +42,8 @@ async def begun(server: Server, asked: Asked, actor: Actor) -> Segment:
         if asked.continues is not None:
             before = await server.asked(partial(_conversation, server, asked.continues, actor))
             messages, settings["continues"] = (*before, *messages), asked.continues
-        make = partial(server.runtime.astream, messages, actor=actor, **settings)
-        stream = await server.asked(make)  # the first run loads the plugins
+        await server.asked(server.runtime.tools)  # loads the plugins, if that is still to be done
+        stream = server.runtime.astream(messages, actor=actor, **settings)
         await stream.begin()
         return _driven(server, stream, owner=actor, viewer=actor, level=strictest(stream.state.privacy))
 

@@ -16,6 +16,7 @@ from nr_llm.runtime import Runtime
 from nr_llm.stores import RunStore
 from starlette.requests import Request
 
+from nr_llm_playground.bodies import Held
 from nr_llm_playground.caps import Caps
 from nr_llm_playground.guard import Doors
 from nr_llm_playground.live import LiveRuns
@@ -42,6 +43,7 @@ class Server:
         caps: How much of it anybody may use.
         live: The runs under way.
         rates: How often somebody asked.
+        bodies: Requests that are being read.
         streams: Feeds that are being read.
     """
 
@@ -52,6 +54,7 @@ class Server:
     caps: Caps
     live: LiveRuns
     rates: Rates
+    bodies: Held
     streams: int = 0
     _threads: DaemonThreads = attrs.field(factory=DaemonThreads, init=False)
 

@@ -216,20 +216,11 @@ class AsyncPerformer:
             self.desk.threads.start(partial(_work, loop, job, post))
             return
         try:
-            awaitable = job.call() if job.hold is None else self._held(job, job.hold)
+            awaitable = job.call()
         except Exception as error:  # noqa: BLE001  # its parameters are not those of its schema, for one
             job.end(post, error=error)
         else:
             _start_task(loop, job, awaitable, post)
-
-    async def _held(self, job: Job, hold: Callable[[], None]) -> Any:
-        """Begin a write once it is sure that the run is still this process's; its task has the job's context."""
-        try:
-            await aside(self.desk.threads, hold)
-        except Exception as error:
-            job.refused = error
-            raise
-        return await job.admitted.tool.function(**job.arguments)
 
     async def preview(
         self, calls: Sequence[PendingCall]
@@ -348,6 +339,7 @@ def _start_task(loop: asyncio.AbstractEventLoop, job: Job, awaitable: Any, post:
 async def _awaited(job: Job, awaitable: Any, post: Post) -> None:
     """Await a tool; told as finished unless the run itself has let go of it."""
     try:
+        job.make_sure()
         value = await awaitable
     except asyncio.CancelledError as error:
         if job.cancelled.cancelled:

@@ -75,10 +75,16 @@ class Job:
     refused: Exception | None = None
 
     def call(self) -> Any:
-        """
-        Call the tool's function, in the caller's context variables.
+        """Call the tool's function, in the caller's context variables."""
+        self.make_sure()
+        return self.context.run(self.admitted.tool.function, **self.arguments)
 
-        Of a write it is made sure first, and last of all, that the run is still this process's.
+    def make_sure(self) -> None:
+        """
+        Make sure, in the last moment before a write begins, that the run is still this process's.
+
+        A coroutine begins when it is awaited, so that comes before as well. It asks the store only where the lease has
+        ended, and then at once, in an event loop too: nothing may come between.
         """
         if self.hold is not None:
             try:
@@ -86,7 +92,6 @@ class Job:
             except Exception as error:
                 self.refused = error
                 raise
-        return self.context.run(self.admitted.tool.function, **self.arguments)
 
     def end(self, post: Post, value: Any = None, *, error: BaseException | None = None) -> None:
         """Tell what the call came to; it cannot time out any more, however late the message is read."""

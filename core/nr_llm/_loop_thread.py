@@ -77,15 +77,16 @@ def _begin(loop: asyncio.AbstractEventLoop, awaitable: Any, job: Job, future: Fu
     if job.cancelled.cancelled:
         future.set_exception(asyncio.CancelledError())
         return
-    task = loop.create_task(_settled(awaitable, future), context=job.context)
+    task = loop.create_task(_settled(job, awaitable, future), context=job.context)
     job.give_up = partial(loop.call_soon_threadsafe, task.cancel)
     if job.cancelled.cancelled:  # given up in between; the task has to begin before it is cancelled
         loop.call_soon(task.cancel)
 
 
-async def _settled(awaitable: Any, future: Future[Any]) -> None:
+async def _settled(job: Job, awaitable: Any, future: Future[Any]) -> None:
     """Await, and hand on whatever comes: an exception that escaped here would end the loop for all."""
     try:
+        job.make_sure()
         value = await awaitable
     except BaseException as error:  # noqa: BLE001  # its waiter must hear of it, or would wait for ever
         future.set_exception(error)

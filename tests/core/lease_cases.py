@@ -57,7 +57,15 @@ async def mark() -> str:
     return "marked"
 
 
-WRITERS = ["put", "mark"]
+@tool(effect="write", approval=False)
+def plan() -> str:
+    """Return what is written when it is awaited, a while later."""
+    time.sleep(2 * SHORT)
+    written: Any = mark.function()
+    return written  # type: ignore[no-any-return]
+
+
+WRITERS = ["put", "mark", "plan"]
 
 
 def later() -> float:
@@ -97,7 +105,9 @@ class LeaseCases:
     def harness(self, store: Any, **settings: Any) -> Harness:
         """Return a harness whose leases end at once."""
         paused = Wrapped(store, after=tarry)
-        return Harness(tools=[look, put, mark], store=paused, privacy="full", **{"lease_seconds": SHORT, **settings})
+        return Harness(
+            tools=[look, put, mark, plan], store=paused, privacy="full", **{"lease_seconds": SHORT, **settings}
+        )
 
     # -- who holds a run ----------------------------------------------------------------------------------------
 
@@ -169,20 +179,34 @@ class LeaseCases:
         answers = [m.content for m in RunHistory(store, HOST).conversation("run-1") if m.role is Role.TOOL]
         assert "outcome is unknown" in answers[0]
 
+    def test_a_coroutine_begins_when_it_is_awaited(self, face: Face, store: RunStore) -> None:
+        """So a takeover between its making and its beginning is noticed, too."""
+        times = iter([True])
+
+        def take_over(change: RunChange) -> None:
+            if asks(change) and not next(times, False):
+                assert settled(store) == ("run-1",)
+
+        with self.harness(Wrapped(store, before=take_over)) as harness, pytest.raises(RunClaimedError):
+            face.run(harness, replies=[calling(("plan", {}))], tools=["plan"])
+
+        assert RAN == []
+
     @pytest.mark.parametrize("name", WRITERS)
     def test_a_write_after_a_lease_that_nobody_took(self, face: Face, store: RunStore, name: str) -> None:
         """It is renewed, and the write is made."""
-        asked: list[float | None] = []
+        leases: list[float | None] = []
 
         def note(change: RunChange) -> None:
-            if asks(change):
-                asked.append(ran(store).lease)
+            leases.append(ran(store).lease)
 
         with self.harness(Wrapped(store, after=note)) as harness:
             result = face.run(harness, replies=[calling((name, {})), "done"], tools=[name])
 
         assert result.content == "done"
-        assert (len(RAN), len(asked)) == (1, 1)
+        assert len(RAN) == 1
+        assert None not in leases[:-1]
+        assert leases[:-1] == sorted(leases[:-1])  # type: ignore[type-var]
 
     @pytest.mark.parametrize("name", WRITERS)
     def test_a_write_within_its_lease(self, face: Face, store: RunStore, name: str) -> None:

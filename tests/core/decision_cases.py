@@ -128,7 +128,7 @@ class DecisionCases:
         assert ran(store, "r").status is RunStatus.COMPLETED
         assert replay(RunHistory(store, HOST), "r").differences == ()
 
-    def test_a31_denied(self, face: Face, store: RunStore) -> None:
+    def test_a31_c78_denied(self, face: Face, store: RunStore) -> None:
         """The model is told, the run goes on, and nothing was run."""
         harness = self.held(face, store, ("change", {"what": "a"}), privacy="full")
         result = self.decide(face, harness, self.waiting(store).decision(0, approve=False))
@@ -199,7 +199,7 @@ class DecisionCases:
 
     # -- refusing -----------------------------------------------------------------------------------------------
 
-    def test_a32_a_tool_that_is_gone(self, face: Face, store: RunStore) -> None:
+    def test_a32_c79_a_tool_that_is_gone(self, face: Face, store: RunStore) -> None:
         """Its call is refused as no longer permitted, also if approved."""
         harness = self.held(face, store, ("change", {"what": "a"}))
         result = self.decide(face, harness, self.waiting(store).decision(0, approve=True), tools=["look"])
@@ -262,7 +262,7 @@ class DecisionCases:
             {"index": -1},
         ],
     )
-    def test_a34_a_stale_or_missing_digest(self, face: Face, store: RunStore, change: dict[str, Any]) -> None:
+    def test_a34_c85_a_stale_or_missing_digest(self, face: Face, store: RunStore, change: dict[str, Any]) -> None:
         """Nothing is run, and the run waits as it did."""
         harness = self.held(face, store, ("change", {"what": "a"}))
         before = ran(store, "r")

@@ -105,7 +105,7 @@ class InputCases:
             return harness.runtime.submit("r", given, by=by)
         return asyncio.run(harness.runtime.asubmit("r", given, by=by))
 
-    def test_a48_c83_filled_in(self, face: Face, store: RunStore) -> None:
+    def test_a48_a50_c83_filled_in(self, face: Face, store: RunStore) -> None:
         """The person's values take the place of the model's for the form's keys, and for these alone."""
         asked = ("book", {"city": "X", "nights": 9, "note": "keep"})
         harness = self.held(face, store, asked, ("look", {}), privacy="full")
@@ -124,7 +124,7 @@ class InputCases:
         assert "Berlin" not in str(step)
         assert replay(RunHistory(store, HOST), "r").differences == ()
 
-    def test_several_forms_of_a_turn(self, face: Face, store: RunStore) -> None:
+    def test_a51_several_forms_of_a_turn(self, face: Face, store: RunStore) -> None:
         """Are answered together, or one after the other."""
         harness = self.held(face, store, ("book", {}), ("confirm", {}), privacy="full")
         first = self.waiting(store)
@@ -170,7 +170,7 @@ class InputCases:
         self.submit(face, harness, self.waiting(store).submission(0, {"city": "Rome"}))
         assert len(RAN) == 1
 
-    def test_a52_a_write_beside_a_form(self, face: Face, store: RunStore) -> None:
+    def test_a52_c84_a_write_beside_a_form(self, face: Face, store: RunStore) -> None:
         """Is approved first, by itself: a form that is filled in approves nothing."""
         harness = self.held(face, store, ("put", {}), ("confirm", {}))
         assert ran(store, "r").status is RunStatus.WAITING_FOR_APPROVAL

@@ -98,7 +98,9 @@ def place_of(frame: FrameType | None) -> str | None:
         match code.co_qualname:
             case "SqlStore.write" | "SqlStore.create":
                 found = found or f"{kind_of(frame.f_locals['change'])} kept"
-            case "Job.call" | "Job.make_sure" | "_awaited" | "_settled":
+            case "Job.call" | "Job.make_sure":
+                return found or "at a tool's door"
+            case "_awaited" | "_settled" if code.co_filename.endswith(("_aperform.py", "_loop_thread.py")):
                 return found or "at a tool's door"
             case "ScriptedProvider.complete":
                 found = found or "in the model"

@@ -234,6 +234,7 @@ def _converter() -> Converter:
     converter.register_structure_hook(bytes, lambda text, _: base64.b64decode(text, validate=True))
     converter.register_unstructure_hook(bytes, lambda data: base64.b64encode(data).decode())
     converter.register_unstructure_hook(StrEnum, lambda member: member.value)
+    converter.register_structure_hook(StrEnum, _word)  # else one would be read as the text it is too
     converter.register_structure_hook(Decimal, _decimal)
     converter.register_unstructure_hook(Decimal, str)
     converter.register_structure_hook_func(_is_mapping, lambda value, _: copy_object(value))
@@ -247,6 +248,14 @@ def _decimal(value: object, _: object) -> Decimal:
         with suppress(InvalidOperation):
             return Decimal(value)
     raise InvalidValueError(f"must be a decimal number as text, not {value!r:.40}")
+
+
+def _word(value: object, kind: type[StrEnum]) -> StrEnum:
+    """Read a word of a closed set."""
+    found = next((word for word in kind if word == value), None)
+    if found is None:
+        raise InvalidValueError(f"{value!r:.40} is none of {', '.join(kind)}")
+    return found
 
 
 def _is_mapping(kind: object) -> bool:

@@ -109,7 +109,7 @@ class Feed:
                 return self._tell("step", {"step": self._step(step)})
             case ToolFinished(call_id, tool, is_error, seconds):
                 seen = self._let(tool_call_id=call_id, tool_name=tool)
-                named = {"call_id": seen["tool_call_id"], "tool": seen["tool_name"]}
+                named = {"call_id": seen.get("tool_call_id"), "tool": seen.get("tool_name")}  # or both are withheld
                 return self._tell("tool_finished", {**named, "is_error": is_error, "seconds": seconds})
             case _ if type(event) in _DELTAS and self._whole:
                 return self._tell(_DELTAS[type(event)], attrs.asdict(event))
@@ -190,7 +190,7 @@ class Feed:
                 tool_arguments=copy_object(call.arguments),
                 previews=None if shown is None else (shown,),
             )
-            told.append({"index": pending.index, "name": seen["tool_name"], "waits": pending.index in waiting})
+            told.append({"index": pending.index, "name": seen.get("tool_name"), "waits": pending.index in waiting})
             if "tool_arguments" in seen:
                 told[-1]["arguments"] = seen["tool_arguments"]
             if "previews" in seen:

@@ -66,6 +66,10 @@ def _reason(value: TerminationReason | str | None) -> TerminationReason | None:
     return None if value is None else member(TerminationReason, value, path="reason")
 
 
+def _level(value: PrivacyLevel | str | None) -> PrivacyLevel | None:
+    return None if value is None else member(PrivacyLevel, value, path="privacy")
+
+
 @attrs.frozen(kw_only=True, repr=False)
 class PendingCall:
     """
@@ -161,7 +165,7 @@ class RunState:
     answer: str | None = None
     reason: TerminationReason | None = attrs.field(default=None, converter=_reason)
     configuration: str | None = None
-    privacy: PrivacyLevel | None = None
+    privacy: PrivacyLevel | None = attrs.field(default=None, converter=_level)
     suspensions: int = 0
     asked: tuple[int, ...] = ()
 

@@ -370,6 +370,27 @@ def test_at_level_redacted_a_stranger_sees_masked_content() -> None:
     assert held["pending"][0]["preview"]["lines"] == [f"would change {MARKER} [redacted]"]
 
 
+def test_what_cannot_be_filtered_is_withheld_and_the_feed_goes_on() -> None:
+    """A filter that fails, whatever of it broke, lets nothing out and leaves every line in its place."""
+
+    class Broken(Redactor):
+        def redact(self, text: str) -> str:
+            raise ZeroDivisionError
+
+        redact_json = redact  # type: ignore[assignment]
+
+    broken = StepFilter(PrivacyLevel.REDACTED, Broken())
+    calls = calling(("look", {"what": MARKER}))
+    found = fed(calls, "done", feed=Feed(filter=broken))
+    held = fed(calling(("change_it", {"what": MARKER})), feed=Feed(filter=broken))
+
+    events = [line["event"] for line in found]
+    assert events == ["context", "step", "step", "tool_finished", "step", "step", "step", "done"]
+    assert (found[3]["call_id"], found[3]["tool"]) == (None, None)
+    assert held[-1]["pending"] == [{"index": 0, "name": None, "waits": True}]
+    assert MARKER not in str((found, held))
+
+
 def test_at_level_full_a_stranger_sees_what_the_host_sees() -> None:
     """The steps are the same, and so are the pieces."""
     replies = (calling(("look", {"what": "a"})), "done")

@@ -17,6 +17,7 @@ from nr_llm import (
     MalformedJsonError,
     Options,
     PendingCall,
+    PrivacyLevel,
     RunState,
     TerminationReason,
     ToolCall,
@@ -191,6 +192,23 @@ class TestState:
             with pytest.raises(InvalidValueError):
                 RunState.from_json({"run_id": "r", "model": "m"} | bad)
         assert 1 == RunState.from_json({"run_id": "r", "model": "m", "seconds": 1}).seconds
+
+    def test_words_come_back_as_what_they_are(self) -> None:
+        """A level, a reason and a verdict are members of their sets again, not texts that look alike."""
+        pending = PendingCall(index=0, call=ToolCall("c", "n"), verdict=Verdict.APPROVED)
+        state = RunState(run_id="r", model="m", privacy=PrivacyLevel.FULL, reason="length", pending=(pending,))
+        again = RunState.from_json(json.loads(json.dumps(state.to_json())))
+
+        assert again.privacy is PrivacyLevel.FULL
+        assert again.reason is TerminationReason.LENGTH
+        assert again.pending[0].verdict is Verdict.APPROVED
+        assert RunState(run_id="r", model="m", privacy="redacted").privacy is PrivacyLevel.REDACTED
+
+    @pytest.mark.parametrize("bad", [{"privacy": "total"}, {"privacy": 7}, {"reason": "bored"}])
+    def test_words_nobody_knows_are_refused(self, bad: dict[str, Any]) -> None:
+        """The text says where."""
+        with pytest.raises(InvalidValueError, match=rf"RunState\.{next(iter(bad))}"):
+            RunState.from_json({"run_id": "r", "model": "m"} | bad)
 
     @pytest.mark.lesson(87)
     def test_no_field_can_hold_an_artifact(self) -> None:

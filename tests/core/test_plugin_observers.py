@@ -107,6 +107,21 @@ class TestWatching:
         assert [step.kind for step in plugin.seen if hasattr(step, "kind")][-1] == "llm"
         assert MARKER not in repr(plugin.seen)
 
+    @pytest.mark.parametrize("level", ["none", "metadata", "redacted", "full"])
+    def test_a_run_that_goes_on_is_seen_no_less(self, colour: Any, level: str) -> None:
+        """Nothing is withheld from whoever watches that the level leaves, though the state came from JSON."""
+        plugin = Watching()
+        with runtime({"watch": plugin}, privacy=level, own_tools=[put]) as made:
+            provider: Any = made.provider("scripted")
+            provider.script(calling(("put", {"what": MARKER})), MARKER)
+            held = colour.run(made, "hi", tools=["put"])
+            del plugin.seen[:]
+            colour.resume(made, RunState.from_json(held.state.to_json()), True)
+
+        payloads = [step.payload for step in plugin.seen if hasattr(step, "payload")]
+        assert [payload.get("withheld") for payload in payloads] == [None] * len(payloads)
+        assert (MARKER in repr(payloads)) is (level in {"redacted", "full"})
+
     def test_a_decided_run_is_seen_as_it_is_kept(self, colour: Any) -> None:
         """A record of another level than this Runtime's is not seen beyond it."""
         plugin, store = Watching(), MemoryStore()

@@ -24,13 +24,17 @@ from nr_llm.redaction import Redactor
 from nr_llm.streams import AsyncRunStream
 
 from nr_llm_playground.caps import Caps
-from nr_llm_playground.lines import bounded, stamped
+from nr_llm_playground.lines import bounded, line_of, stamped
 from nr_llm_playground.refusals import LOG, Refusal
 from nr_llm_playground.tail import Tail
 from nr_llm_playground.views import View, feed_of, level_of
 
 RETRY_SECONDS: Final = 5
 """After so many seconds somebody may ask again who was refused for a lack of room."""
+
+
+UNTOLD: Final = "What happens cannot be shown any more; the run itself goes on."
+"""Stands at the end of a feed that broke."""
 
 
 @attrs.frozen(kw_only=True, eq=False)
@@ -216,8 +220,17 @@ class LiveRuns:
                 watched.tail.end()
 
     def _tell(self, segment: Segment, write: Callable[[Feed], str | None]) -> None:
-        for watched in segment.views.values():
-            if (line := write(watched.feed)) is not None:
+        """Have each view write a line; one that cannot ends there, says so, and does not take the run with it."""
+        for watched in (one for one in segment.views.values() if not one.tail.ended):
+            try:
+                line = write(watched.feed)
+            except Exception as error:  # noqa: BLE001  # whatever broke, the run is not its matter
+                MaskedLogger(LOG, self._redactor).error("Run %s cannot be told", segment.run_id, exc_info=error)
+                told: JSON = {"class": type(error).__name__, "message": UNTOLD}
+                watched.tail.add(line_of("error", watched.tail.next, run_id=segment.run_id, error=told))
+                watched.tail.end()
+                continue
+            if line is not None:
                 self._write(segment, watched, line)
 
     def _write(self, segment: Segment, watched: Watched, line: str) -> None:

@@ -70,10 +70,12 @@ def who(request: Any) -> Actor | None:
     return PEOPLE.get(request.headers.get("x-user", ""))
 
 
-def runtime_of(*replies: Any, tools: Any = (stock, remove, send, close_shop), **settings: Any) -> Runtime:
+def runtime_of(
+    *replies: Any, tools: Any = (stock, remove, send, close_shop), host: Any = None, **settings: Any
+) -> Runtime:
     """Return a Runtime whose model says what a test wrote."""
     settings = {"store": MemoryStore()} | settings
-    return Runtime(tools=tools, providers=[ScriptedProvider(*replies)], model="scripted:demo", **settings)
+    return Runtime(host, tools=tools, providers=[ScriptedProvider(*replies)], model="scripted:demo", **settings)
 
 
 @asynccontextmanager

@@ -1,0 +1,259 @@
+"""What a person does with the playground, from the first question to the exported run."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.browser.fake import World
+from tests.browser.shop import GATE
+from tests.browser.steps import ask, choose, column, status, step, tab
+
+pytest.importorskip("playwright", reason="install playwright, or run the session `browser`")
+
+from playwright.sync_api import expect
+
+
+def test_a_run_shows_its_table_which_can_be_sorted(page: Any) -> None:
+    """Numbers sort as numbers, three times the button restores the order, and what is empty comes last."""
+    ask(page, "List the orders")
+    tab(page, "Artifacts")
+    expect(page.get_by_text("never sent to the model")).to_be_visible()
+    before = column(page, 1)
+
+    page.get_by_role("button", name="pieces").click()
+    assert column(page, 3) == ["1", "9", "12", "100", "null"]
+    assert page.locator('th[aria-sort="ascending"]').inner_text().startswith("pieces")
+    page.get_by_role("button", name="pieces").click()
+    assert column(page, 3) == ["100", "12", "9", "1", "null"]
+    page.get_by_role("button", name="pieces").click()
+    assert column(page, 1) == before
+    assert page.locator('th[aria-sort="none"]').count() == 6
+
+
+def test_a_table_can_be_filtered_narrowed_and_copied(page: Any) -> None:
+    """What is copied is what is shown, and no text in it becomes a formula."""
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    ask(page, "List the orders")
+    tab(page, "Artifacts")
+    page.get_by_label("Filter rows").fill("sum(")
+    page.locator("#detail .menu summary").click()
+    page.get_by_label("placed").uncheck()
+
+    page.get_by_role("button", name="Copy as TSV").click()
+    expect(page.get_by_text("Copied 1 rows as TSV")).to_be_visible()
+    copied = page.evaluate("navigator.clipboard.readText()")
+
+    assert copied == "order\tarticle\tpieces\tprice\tpaid\nA-2\t'=SUM(A1:A9)\t100\t4\ttrue"
+
+
+def test_one_call_is_approved_and_another_denied(page: Any, world: World) -> None:
+    """Each call is shown whole and decided by itself; the run goes on with both."""
+    ask(page, "Please tidy up", tools=["rename", "remove", "orders"], wait="awaiting_approval")
+    first, second = page.locator(".call").nth(0), page.locator(".call").nth(1)
+    expect(first.locator('[data-line="added"]')).to_have_text("+name = 'Lamp, brass'")
+    expect(second.locator(".json .esc")).to_have_text("U+200B")
+    send = page.locator(".decide .main")
+    expect(send).to_be_disabled()
+    first.get_by_label("Approve").check()
+    second.get_by_label("Deny").check()
+    send.click()
+    status(page, "done")
+
+    [body] = [body for path, body in world.asked if path.endswith("/decide")]
+    assert [(one["index"], one["approve"]) for one in body["decisions"]] == [(0, True), (1, False)]
+    expect(step(page, "rename")).to_have_attribute("data-state", "ok")
+    expect(step(page, "remove").locator(".pill")).to_have_text("refused")
+    step(page, "rename").click()
+    tab(page, "Artifacts")
+    expect(page.locator('#detail [data-line="removed"]')).to_have_text("-name = 'lamp'")
+
+
+def test_arguments_can_be_edited_before_approval(page: Any, world: World) -> None:
+    """What runs is what the person wrote; what is no JSON is not sent."""
+    ask(page, "Please tidy up", tools=["rename", "remove", "orders"], wait="awaiting_approval")
+    first = page.locator(".call").nth(0)
+    first.get_by_role("button", name="Edit arguments").click()
+    area = first.get_by_label("Arguments of rename as JSON")
+    area.fill('{"article": "lamp", ')
+    first.get_by_label("Approve").check()
+    page.locator(".decide .main").click()
+    expect(page.locator(".decide [role=alert]")).to_contain_text("no JSON object")
+    area.fill('{"article": "lamp", "name": "Torch"}')
+    page.locator(".call").nth(1).get_by_label("Deny").check()
+    page.locator(".decide .main").click()
+    status(page, "done")
+
+    step(page, "rename").click()
+    tab(page, "Result")
+    expect(page.locator("#panel .text")).to_contain_text("lamp is now called Torch.")
+
+
+def test_a_form_is_filled_in(page: Any) -> None:
+    """The form is made from the schema; what does not fit it is said, and what was typed stays."""
+    ask(page, "Please deliver it", tools=["deliver"], wait="awaiting_input")
+    page.locator(".decide .main").click()
+    expect(page.locator(".decide [role=alert]")).to_have_text("street: is needed")
+    page.get_by_label("street").fill("Long Lane 7")
+    page.get_by_label("floor").fill("3")
+    page.get_by_label("express").select_option("yes")
+    page.locator(".decide .main").click()
+    status(page, "done")
+
+    step(page, "deliver").click()
+    tab(page, "Result")
+    expect(page.locator("#panel .text")).to_have_text("lamp goes to Long Lane 7, floor 3, express.")
+
+
+def test_a_run_is_cancelled(page: Any) -> None:
+    """The server ends it, and the page says so."""
+    ask(page, "Please count", tools=["count_all"], wait="running")
+    expect(step(page, "count_all")).to_contain_text("counting shelf 3 of 40")
+    page.locator("#do-cancel").click()
+    GATE.set()
+    status(page, "cancelled")
+
+    expect(page.locator(".status")).to_have_text("Cancelled")
+    expect(page.locator("#do-cancel")).to_be_hidden()
+
+
+def test_a_lost_stream_is_regained(page: Any, world: World) -> None:
+    """The page says that the connection is lost, and takes the lines up where they broke off."""
+    page.watch.expect("ERR_")
+    world.cut = 3
+    ask(page, "List the orders")
+
+    expect(page.locator('[data-banner="ok"]')).to_contain_text("The connection is back")
+    assert page.locator('.step[data-kind="tool"]').count() == 1
+    assert page.locator('.step[data-kind="gap"]').count() == 0
+    expect(page.get_by_test_id("answer")).to_contain_text("five open orders")
+
+
+def test_lines_that_are_gone_leave_a_gap(page: Any, world: World) -> None:
+    """What the server no longer has is said, and the run is shown from there on."""
+    world.cut, world.lost = 3, 4
+    ask(page, "List the orders")
+
+    expect(page.locator('.step[data-kind="gap"]')).to_contain_text("Events 3 to 6")
+    expect(page.get_by_test_id("answer")).to_contain_text("five open orders")
+
+
+def test_a_run_is_replayed(page: Any) -> None:
+    """The bar goes back to where nothing was answered, and on from there one event at a time."""
+    ask(page, "List the orders")
+    page.locator("#do-replay").click()
+    bar = page.get_by_label("Position")
+    bar.fill("1")
+    assert page.locator(".step").count() == 0
+    page.get_by_role("button", name="One event on").click()
+    expect(page.locator(".step .title").first).to_have_text("Request")
+    assert "pos=2" in page.url
+    page.get_by_label("Speed").select_option("16×")
+    page.get_by_role("button", name="Play").click()
+    expect(page.get_by_test_id("answer")).to_be_visible()
+    page.get_by_role("button", name="Close").click()
+
+    expect(page.locator("#scrub")).to_be_hidden()
+
+
+def test_a_run_is_exported(page: Any, world: World) -> None:
+    """As seen here, each line is one event; as stored, the server's own copy."""
+    ask(page, "List the orders")
+    found = {}
+    for name in ["seen-ndjson", "seen-json", "stored-ndjson"]:
+        if page.locator("#strip .menu[open]").count() == 0:
+            page.locator("#strip .menu summary").click()
+        with page.expect_download() as saving:
+            page.locator(f'[data-export="{name}"]').click()
+        found[name] = saving.value.path().read_text(encoding="utf-8")
+
+    seen = [json.loads(line) for line in found["seen-ndjson"].splitlines()]
+    assert [line["event"] for line in (seen[0], seen[-1])] == ["context", "done"]
+    assert json.loads(found["seen-json"]) == seen
+    assert len(found["stored-ndjson"].splitlines()) == 7
+
+
+def test_the_address_leads_back_to_a_step(page: Any) -> None:
+    """Run, step and tab stand in the address: another window shows the same."""
+    ask(page, "List the orders")
+    step(page, "orders").click()
+    tab(page, "Arguments")
+    address = page.url
+    other = page.context.new_page()
+    other.goto(address)
+
+    expect(other.locator("#detail h2")).to_have_text("orders")
+    expect(other.locator('[role=tab][aria-selected="true"]')).to_have_text("Arguments")
+    expect(other.locator('.step[aria-current="true"]')).to_have_attribute("data-key", "r1-tool-1")
+    expect(other.locator('#past a[aria-current="page"]')).to_have_count(1)
+
+
+def test_a_waiting_run_is_decided_after_a_reload(page: Any) -> None:
+    """Whoever comes back to a run that waits still finds its calls."""
+    ask(page, "Please tidy up", tools=["rename", "remove", "orders"], wait="awaiting_approval")
+    page.reload()
+    page.locator(".call").nth(0).get_by_label("Deny").check()
+    page.locator(".call").nth(1).get_by_label("Deny").check()
+    page.locator(".decide .main").click()
+
+    status(page, "done")
+
+
+def test_no_tools_means_none(page: Any, world: World) -> None:
+    """Untouched boxes send the default set, and none ticked sends an empty list."""
+    ask(page, "Hello")
+    page.click("#again")
+    choose(page, [])
+    group = page.get_by_label("All of stock")
+    page.locator('#tool-list input[value="stock"]').check()
+    assert group.evaluate("box => box.indeterminate")
+    page.locator('#tool-list input[value="stock"]').uncheck()
+    ask(page, "Hello again")
+
+    assert [body["tools"] for path, body in world.asked if path == "/api/runs"] == [None, []]
+    expect(page.locator(".step .sub").first).to_contain_text("no tools offered")
+
+
+def test_history_is_filtered_and_kept_in_the_address(page: Any) -> None:
+    """A filter stands in the address, and a reload keeps it."""
+    ask(page, "List the orders")
+    ask(page, "Please deliver it", tools=["deliver"], wait="awaiting_input")
+    expect(page.locator("#past li")).to_have_count(2)
+    page.get_by_label("Status", exact=True).select_option("Waits for input")
+    expect(page.locator("#past li")).to_have_count(1)
+    assert "status=waiting_for_input" in page.url
+    page.reload()
+
+    expect(page.locator("#past li")).to_have_count(1)
+    expect(page.locator("#past .title")).to_have_text("Please deliver it")
+
+
+def test_the_recorded_run_says_what_it_is(page: Any) -> None:
+    """It plays without a model, and says all the time that it is a recording."""
+    page.locator("#demo").click()
+    page.get_by_label("Speed").select_option("16×")
+
+    expect(page.get_by_test_id("answer")).to_be_visible()
+    expect(page.locator('[data-banner="demo"]')).to_contain_text("recorded run")
+    page.get_by_role("button", name="Leave it").click()
+    expect(page.locator("#welcome")).to_be_visible()
+
+
+def test_a_dry_run_sends_nothing(page: Any, world: World) -> None:
+    """It shows the first request as it would be."""
+    page.fill("#prompt", "List the orders")
+    page.locator("#dry").click()
+    status(page, "done")
+
+    expect(page.locator(".status")).to_have_text("Dry run")
+    expect(page.locator("#detail .message")).to_contain_text("List the orders")
+
+
+def test_a_blank_prompt_is_no_request(page: Any, world: World) -> None:
+    """The form says what is missing, and asks nobody."""
+    page.click("#ask button[type=submit]")
+
+    expect(page.locator("#ask-fault")).to_have_text("Write a prompt first.")
+    assert [path for path, _ in world.asked if path == "/api/runs"] == []

@@ -11,6 +11,7 @@ import hashlib
 import json
 import os
 import re
+import shutil
 from pathlib import Path
 
 import nox
@@ -26,6 +27,7 @@ MEMBERS = [".", *sorted(f"plugins/{path.parent.name}" for path in ROOT.glob("plu
 SOURCES = os.pathsep.join(str(ROOT / ("core" if member == "." else member)) for member in MEMBERS)
 CONSTRAINTS = ("-c", "constraints.txt")
 EVERYTHING = ("-r", "requirements.txt", "-r", "requirements-dev.txt")
+BROWSER = ("axe-playwright-python", "playwright")
 CORE = ("-e", ".", "coverage", "httpx2", "hypothesis", "pytest")
 
 
@@ -45,6 +47,13 @@ def core(session: nox.Session) -> None:
     session.run("coverage", "run", "--branch", "-m", "pytest", "tests/core", env=coverage_file(session))
     session.run("coverage", "combine", "--quiet", env=coverage_file(session))
     session.run("coverage", "report", "--include=core/*", "--fail-under=100", env=coverage_file(session))
+
+
+@nox.session
+def browser(session: nox.Session) -> None:
+    """Use the playground's page in Debian's Chromium, as a person would; the one session that needs a browser."""
+    install_browser(session)
+    session.run("pytest", "tests/browser", *session.posargs)
 
 
 @nox.session
@@ -146,6 +155,13 @@ def local_eval(session: nox.Session) -> None:
 
 
 @nox.session(default=False)
+def screenshots(session: nox.Session) -> None:
+    """Take pictures of the page's main states into the folder `screenshots`, to look at."""
+    install_browser(session)
+    session.run("python", "-m", "tests.browser.screenshots", *session.posargs, env={"PYTHONPATH": str(ROOT)})
+
+
+@nox.session(default=False)
 @nox.parametrize("server", ["xllamacpp==0.2.14", "xllamacpp"])
 def live(session: nox.Session, server: str) -> None:
     """Ask a real llama.cpp server, an older and the current one, with the small model; the weights are fetched."""
@@ -208,7 +224,7 @@ def constraints(session: nox.Session) -> None:
     """
     report = Path(session.create_tmp()) / "report.json"
     options = ("--quiet", "--dry-run", "--ignore-installed", "--report", str(report))
-    session.run("python", "-m", "pip", "install", *options, *EVERYTHING)
+    session.run("python", "-m", "pip", "install", *options, *EVERYTHING, *BROWSER)
     metadata = [item["metadata"] for item in json.loads(report.read_text(encoding="utf-8"))["install"]]
     pins = sorted(f"{canonical(each['name'])}=={each['version']}" for each in metadata if not is_member(each["name"]))
     head = "# Written by `nox --session constraints`: exact versions of all that requirements*.txt bring.\n"
@@ -237,6 +253,15 @@ def install(session: nox.Session, *requirements: str) -> None:
     session.install("hatchling", *CONSTRAINTS)
     session.install("--no-build-isolation", *requirements, *CONSTRAINTS)
     stamp.write_text(seen.hexdigest(), encoding="utf-8")
+
+
+def install_browser(session: nox.Session) -> None:
+    """Install what looks at the page; without a Chromium the session is skipped, but in CI it fails."""
+    if shutil.which("chromium") is None:
+        say = session.error if os.environ.get("CI") else session.skip
+        say("there is no chromium; on Debian: apt-get install chromium")
+    members = ("-e", ".", "-e", "plugins/cli", "-e", "plugins/playground")
+    install(session, *members, *BROWSER, "hypothesis", "pytest")
 
 
 def build_members(session: nox.Session, *folders: str) -> list[str]:

@@ -12,6 +12,8 @@ from tests.browser.fake import World
 from tests.browser.shop import ANN
 from tests.browser.steps import module
 
+pytest.importorskip("playwright", reason="install playwright, or run the session `browser`")
+
 HIDDEN = {
     "\u202e": "U+202E",
     "\u200b": "U+200B",

@@ -126,7 +126,7 @@ function drawWelcome() {
       h("h2", {}, "A glass box for runs"),
       h("p", {}, "Ask a model something, and see all that passes between it and your tools: each request, each reply, each call, and what only you get to see."),
       h("ul", { class: "names" }, h("li", {}, models.length ? `${models.length === 1 ? "One model" : `${models.length} models`}${local ? `; ${local.name} stays on this machine` : ""}` : "No model is set up yet: no key, no local weights."), h("li", {}, tools ? `${tools} tools of ${plugins.length - bad.length} plugins` : "No plugin offers a tool.")),
-      advice.map((one) => told("p", { class: "note", "data-advice": one.code }, one.text)),
+      advice.map((one) => h("div", { class: "note", "data-advice": one.code }, told("p", {}, one.text), one.command && told("code", {}, one.command))),
       bad.length > 0 && h("details", { class: "plugins" }, h("summary", {}, `${bad.length === 1 ? "One plugin is" : `${bad.length} plugins are`} not active`), h("ul", { class: "names" }, bad.map((one) => h("li", {}, told("strong", {}, one.name), " ", pill(one.state, "bad"), told("span", { class: "faint" }, ` ${one.reason ?? ""}`))))),
       demo && h("p", {}, h("button", { type: "button", class: "main", id: "demo", click: () => openDemo({ go: true }) }, "Watch a recorded run"), h("span", { class: "faint" }, " needs no model and no key")),
     ].flat().filter(Boolean),
@@ -381,7 +381,7 @@ async function boot() {
     return failed(error);
   }
   const { version, actor, store = {} } = state.context;
-  $("badges").replaceChildren(...[told("span", {}, version ?? ""), told("span", {}, actor?.id ?? ""), pill(store.kept ? `stores ${store.level}${store.encrypted ? ", encrypted" : ""}` : "stores nothing", "off")].filter((node) => node.textContent));
+  $("badges").replaceChildren(...[told("span", {}, version ?? ""), told("span", {}, actor?.id ?? ""), pill(store.kept ? `stores ${store.level}${store.memory ? " in memory" : store.encrypted ? ", encrypted" : ""}` : "stores nothing", "off")].filter((node) => node.textContent));
   form.fill(state.context);
   list.fill(state.context, state.at);
   drawWelcome();

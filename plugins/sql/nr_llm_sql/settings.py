@@ -8,6 +8,7 @@ from pathlib import Path
 import attrs
 from nr_llm.errors import InvalidValueError
 from nr_llm.secrets import Secret
+from nr_llm.settings import setting
 
 URL_SETTING = "`url` in [plugins.sql] or the variable NR_LLM_SQL_URL"
 """How messages name the address of a PostgreSQL database."""
@@ -85,6 +86,9 @@ class SqlSettings:
     """
     Settings of the plugin, read from ``[plugins.sql]`` or ``NR_LLM_SQL_*``.
 
+    A file that is not trusted may choose a database below its own folder and the size of a page, no more: the other
+    settings are bounds, and it could widen them.
+
     A deny always wins over an allow.  Names compare as the database compares them: in SQLite ASCII letters
     without case, in PostgreSQL exactly; a deny takes no account of case.
 
@@ -110,16 +114,16 @@ class SqlSettings:
 
     database: Path | None = attrs.field(default=None, converter=_path, validator=_no_nul)
     url: Secret | None = attrs.field(default=None, converter=_secret, validator=_address)
-    schemas: tuple[str, ...] = attrs.field(default=("public",), converter=_listed, validator=_schemas)
-    writable_role: bool = False
-    tables: tuple[str, ...] = attrs.field(default=(), converter=_listed, validator=_names)
-    denied_tables: tuple[str, ...] = attrs.field(default=(), converter=_listed, validator=_names)
-    denied_columns: tuple[str, ...] = attrs.field(default=(), converter=_listed, validator=_names)
+    schemas: tuple[str, ...] = setting(default=("public",), converter=_listed, validator=_schemas, protected=True)
+    writable_role: bool = setting(default=False, protected=True)
+    tables: tuple[str, ...] = setting(default=(), converter=_listed, validator=_names, protected=True)
+    denied_tables: tuple[str, ...] = setting(default=(), converter=_listed, validator=_names, protected=True)
+    denied_columns: tuple[str, ...] = setting(default=(), converter=_listed, validator=_names, protected=True)
     snapshot: bool = False
     rows: int = attrs.field(default=20, validator=_page)
-    max_rows: int = attrs.field(default=50, validator=_page)
-    seconds: float = attrs.field(default=5.0, validator=_time)
-    value_bytes: int = attrs.field(default=10_000_000, validator=_value_size)
+    max_rows: int = setting(default=50, validator=_page, protected=True)
+    seconds: float = setting(default=5.0, validator=_time, protected=True)
+    value_bytes: int = setting(default=10_000_000, validator=_value_size, protected=True)
 
     @property
     def configured(self) -> bool:

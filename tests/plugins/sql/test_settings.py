@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import nr_llm_sql
 import pytest
-from nr_llm.errors import InvalidValueError
+from nr_llm import PluginHost
+from nr_llm.config import read_config
+from nr_llm.errors import ConfigurationError, InvalidValueError
 from nr_llm_sql import SqlSettings
 
 
@@ -53,3 +56,25 @@ def test_bad_values_name_their_place(field: str, value: object, path: str) -> No
         SqlSettings(**{field: value})
 
     assert caught.value.path == path
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "writable_role = true",
+        'tables = ["api_keys"]',
+        "denied_tables = []",
+        "denied_columns = []",
+        'schemas = ["private"]',
+        "max_rows = 1000",
+        "seconds = 3600.0",
+        "value_bytes = 1_000_000_000",
+    ],
+)
+def test_a_file_that_is_not_trusted_widens_nothing(line: str, tmp_path: Path) -> None:
+    """A cloned project that could would read what its user's settings deny."""
+    config = tmp_path / "nr-llm.toml"
+    config.write_text(f"[plugins.sql]\n{line}\n")
+
+    with pytest.raises(ConfigurationError, match=line.split()[0]):
+        PluginHost({"sql": nr_llm_sql}, environ={}, config=read_config(config, trusted=False)).require("sql")

@@ -28,7 +28,7 @@ def modules() -> dict[str, ModuleType]:
 
 
 def settings(folder: Path) -> Mapping[str, Any]:
-    """Write a small project and a small database below `folder`; return the settings that make them readable."""
+    """Write a small project and a small database below `folder`; return the settings that open them to all tools."""
     project, database = folder / "project", folder / "shop.db"
     (project / "src").mkdir(parents=True)
     (project / "README.md").write_text("# A project\n\nTODO: say what it is for.\n", encoding="utf-8")
@@ -37,7 +37,9 @@ def settings(folder: Path) -> Mapping[str, Any]:
     (project / "draft.txt").write_text("Buy milk.\n", encoding="utf-8")
     with closing(sqlite3.connect(database)) as connection:
         connection.executescript(SHOP)
-    return {"tools": {"root": project, "write": ["."]}, "sql": {"database": database}}
+    drafts = {"orders": {"fields": ["total"], "set": {"status": "draft"}}}
+    sql = {"database": database, "write": {"orders": ["status", "total"]}, "drafts": drafts}
+    return {"tools": {"root": project, "write": ["."]}, "sql": sql}
 
 
 @contextmanager

@@ -16,6 +16,7 @@ from tests.contract import first_party
 WORKS: Mapping[str, Mapping[str, Any]] = {
     "calculate": {"expression": "2 ** 10"},
     "count_by": {"table": "orders", "field": "status"},
+    "create_record_draft": {"table": "orders", "values": {"total": 12.5}},
     "find_files": {"pattern": "*.py"},
     "get_python_info": {},
     "get_time": {"zone": "UTC"},
@@ -28,11 +29,12 @@ WORKS: Mapping[str, Mapping[str, Any]] = {
     "search_code": {"text": "def main"},
     "search_records": {"table": "orders", "text": "OPEN", "where": [{"field": "total", "operator": ">", "value": 1}]},
     "table_schema": {"table": "orders"},
+    "update_record_fields": {"table": "orders", "key": {"id": 1}, "values": {"status": "sent"}},
     "write_file": {"path": "README.md", "content": "# A project\n", "overwrite": True},
 }
 """For each tool a call that must succeed; a tool that is missing here fails `test_every_tool_is_listed`."""
 
-WRITE = {"move_file", "write_file"}
+WRITE = {"create_record_draft", "move_file", "update_record_fields", "write_file"}
 """Those that change something, which the host has to switch on."""
 
 

@@ -13,6 +13,10 @@ from nr_llm_sql._limits import LONGEST_TEXT, MOST_FIELDS, MOST_FILTERS, MOST_OFF
 
 NO_TABLES = "No tables are permitted."
 NOT_PERMITTED = "This table is not permitted. Ask list_tables for the ones that are."
+NOT_WRITABLE = (
+    "This is not open to writing: the tool's description says which tables and fields are, and a table's triggers must"
+    " keep to what is permitted. Nothing was changed."
+)
 NO_FIELDS = "There are no readable fields among the requested ones."
 FILTER_NOT_PERMITTED = "This filter is not permitted: name readable fields, each with one plain value."
 ORDER_NOT_PERMITTED = "This order is not permitted: name one readable field, with ' desc' behind it to descend."

@@ -75,6 +75,7 @@ class Field:
         binary: Whether it holds nothing but binary data.
         readable: Whether the database lets us read it.
         category: The letter of its type's category, where types have one.
+        base: The name of its type without what narrows it, where types have one.
         inputs: Columns it is computed from.
     """
 
@@ -87,6 +88,7 @@ class Field:
     binary: bool = False
     readable: bool = True
     category: str = ""
+    base: str = ""
     inputs: frozenset[str] = frozenset()
 
 

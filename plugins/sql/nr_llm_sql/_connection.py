@@ -38,16 +38,39 @@ def connected(settings: SqlSettings, halt: Halt) -> Iterator[sqlite3.Connection]
     Raises:
         Missing: The path leads to no ordinary file.
     """
+    mode = f"ro{'&immutable=1' if settings.snapshot else ''}"
+    with _opened(settings, halt, mode=mode) as connection:
+        connection.execute("PRAGMA query_only = ON")
+        yield connection
+
+
+@contextmanager
+def connected_to_write(settings: SqlSettings, halt: Halt) -> Iterator[sqlite3.Connection]:
+    """
+    Open the database for one transaction that writes, and begin it; what is not committed by then is undone.
+
+    Raises:
+        Missing: The path leads to no ordinary file.
+        sqlite3.Error: It cannot be written, or somebody else writes to it.
+    """
+    with _opened(settings, halt, mode="rw") as connection:
+        connection.execute("PRAGMA foreign_keys = ON")  # without it SQLite reads references and keeps none
+        connection.execute("BEGIN IMMEDIATE")
+        yield connection
+
+
+@contextmanager
+def _opened(settings: SqlSettings, halt: Halt, *, mode: str) -> Iterator[sqlite3.Connection]:
     path = settings.database
     if path is None or not _is_file(path):
         raise Missing(str(path))
-    uri = f"{path.absolute().as_uri()}?mode=ro{'&immutable=1' if settings.snapshot else ''}"
+    uri = f"{path.absolute().as_uri()}?mode={mode}"
     wait = min(settings.seconds, BUSY_SECONDS)
     with closing(sqlite3.connect(uri, uri=True, timeout=wait, isolation_level=None)) as connection:
         connection.text_factory = _decoded
         connection.set_progress_handler(halt.due, STEPS)
         connection.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
-        for pragma in ("query_only = ON", "trusted_schema = OFF", "cell_size_check = ON", "mmap_size = 0"):
+        for pragma in ("trusted_schema = OFF", "cell_size_check = ON", "mmap_size = 0"):
             connection.execute(f"PRAGMA {pragma}")
         yield connection
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import attrs
 import sqlalchemy as sa
 
 from nr_llm_sql._catalogue import Field, Source, Table
 from nr_llm_sql._forms import Forms
+
+if TYPE_CHECKING:  # a target is made of what is named here
+    from nr_llm_sql._targets import Target
 
 COUNTED_ROWS = 100_000
 """Rows of a table that are counted at most; counting so many takes some milliseconds."""
@@ -61,6 +64,14 @@ class Database(Protocol):
 
         Raises:
             Refused: There is no such table, it is not permitted, or it is a view of what is not.
+        """
+
+    def target(self, name: str) -> Target:
+        """
+        Look at one table that somebody wants to write to.
+
+        Raises:
+            Refused: As `open`.
         """
 
     def reference(self, field: Field) -> str:

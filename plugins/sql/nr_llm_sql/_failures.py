@@ -12,7 +12,7 @@ from nr_llm.tools import ToolContext
 from nr_llm_sql._stops import Halted, Missing
 from nr_llm_sql.settings import DATABASE_SETTING, SqlSettings
 
-_REASONS = {
+REASONS = {
     sqlite3.SQLITE_BUSY: "The database is locked by another program. Try again later.",
     sqlite3.SQLITE_LOCKED: "The database is locked by another program. Try again later.",
     sqlite3.SQLITE_NOTADB: f"The file is not a SQLite database. Set {DATABASE_SETTING} to one.",
@@ -49,7 +49,7 @@ def explained(settings: SqlSettings, context: ToolContext) -> Iterator[None]:
         if code == sqlite3.SQLITE_INTERRUPT:
             raise halted(settings, context) from error
         context.log.warning("SQLite refused to read: %s", getattr(error, "sqlite_errorname", "no code"))
-        raise ToolError(_REASONS.get(code, _OTHERWISE)) from error
+        raise ToolError(REASONS.get(code, _OTHERWISE)) from error
     except UnicodeDecodeError as error:  # what SQLite reports quotes a name that is no UTF-8
         context.log.warning("SQLite refused to read, in words that are no UTF-8")
         raise ToolError(_OTHERWISE) from error

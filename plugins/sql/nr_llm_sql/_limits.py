@@ -19,3 +19,9 @@ SHORTEST_TEXT, LONGEST_TEXT = 2, 100
 
 MOST_CHOICES = 50
 """Values of one `in`."""
+
+MOST_WRITTEN = 15
+"""Fields that one call writes: a preview has twenty lines, and a person sees each of them."""
+
+WRITTEN_BYTES = 100_000
+"""Bytes of all values that one call writes; whoever approves it has to read them."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import attrs
@@ -20,11 +20,14 @@ from nr_llm_sql._connection import Guarded, connected, guarded
 from nr_llm_sql._database import COUNTED_ROWS, UNCOUNTED, Database, Opened, Rows
 from nr_llm_sql._failures import explained
 from nr_llm_sql._forms import SqliteForms
-from nr_llm_sql._names import quoted
+from nr_llm_sql._names import fold, quoted
 from nr_llm_sql._stops import Halt, Halted, Refused
+from nr_llm_sql._targets import Target
+from nr_llm_sql._types import SqliteTypes
+from nr_llm_sql._written import Consequences, consequences
 from nr_llm_sql.settings import SqlSettings
 
-_DIALECT = sqlite.dialect(paramstyle="named")
+DIALECT = sqlite.dialect(paramstyle="named")
 """Parameters by name: for question marks SQLAlchemy searches the text, and might find one in a quoted name."""
 
 
@@ -36,7 +39,7 @@ class SqliteReader:
 
     def rows(self, statement: sa.Select[Any]) -> Rows:
         """Run one statement and yield its rows, each as it is read."""
-        compiled = statement.compile(dialect=_DIALECT)
+        compiled = statement.compile(dialect=DIALECT)
         return self._guarded.rows(str(compiled), compiled.params)
 
 
@@ -73,6 +76,34 @@ class Session:
             table=whole, visible=visible(whole, self._access), reader=SqliteReader(reader), forms=SqliteForms()
         )
 
+    def target(self, name: str) -> Target:
+        """
+        Narrow the session to one table that somebody wants to write to.
+
+        Raises:
+            Refused: There is no such table, or it is not permitted.
+        """
+        source = self._access.find(name)
+        if source is None:
+            raise Refused("the table is unknown or denied")
+        return self.targeted(name, consequences(self._connection, source))
+
+    def targeted(self, name: str, follows: Consequences) -> Target:
+        """Return the target once it is known what follows from writing to it."""
+        opened = self.open(name)
+        fields, key = opened.table.fields, opened.table.key
+        computed = opened.table.source.computed
+        lone = len(key) == 1 and fold(key[0].type) == "integer"
+        return Target(
+            opened=opened,
+            types=SqliteTypes(),
+            names=frozenset({fold(opened.table.source.name)}),
+            fold=fold,
+            fixed=frozenset(f.name for f in fields if fold(f.name) in computed | follows.referenced),
+            triggers=follows.triggers,
+            generates=lone or opened.table.rowid is not None,
+        )
+
     def counted(self) -> Iterator[tuple[Source, str]]:
         """Yield each source that may be read, and its number of rows as far as it was counted."""
         for source in self._access.permitted():
@@ -107,26 +138,37 @@ def session(settings: SqlSettings, context: ToolContext) -> Iterator[Database]:
         ToolError: It cannot be read, or not in time.
         RunCancelledError: The run no longer waits for the call.
     """
-    deadline = time.monotonic() + settings.seconds
-    if context.deadline is not None:
-        deadline = min(deadline, context.deadline)
-    halt = Halt(lambda: context.cancelled.cancelled, deadline)
+    halt = halt_of(settings, context)
     if settings.url is not None:
-        with _postgres()(settings, context, halt) as database:
+        check_driver()
+        from nr_llm_sql._postgres.session import session as postgres_session
+
+        with postgres_session(settings, context, halt) as database:
             yield database
             return
     with explained(settings, context), connected(settings, halt) as connection:
         yield Session(connection, Access(settings, sources(connection)), halt)
 
 
-def _postgres() -> Callable[[SqlSettings, ToolContext, Halt], AbstractContextManager[Database]]:
+def halt_of(settings: SqlSettings, context: ToolContext) -> Halt:
+    """Return what says when a call has to stop."""
+    deadline = time.monotonic() + settings.seconds
+    if context.deadline is not None:
+        deadline = min(deadline, context.deadline)
+    return Halt(lambda: context.cancelled.cancelled, deadline)
+
+
+def check_driver() -> None:
+    """
+    Say that PostgreSQL's driver is missing before anything else does.
+
+    Raises:
+        ToolError: It is.
+    """
     try:
-        import psycopg  # noqa: F401 - says that it is missing before anything else does
+        import psycopg  # noqa: F401
     except ImportError as error:
         raise ToolError('PostgreSQL needs a driver: pip install "nr-llm-sql[postgresql]".') from error
-    from nr_llm_sql._postgres.session import session as postgres_session
-
-    return postgres_session
 
 
 def _described(connection: sqlite3.Connection, source: Source) -> Table:

@@ -16,6 +16,7 @@ from nr_llm_sql._conditions import Ask, Condition, equalities, searchable
 from nr_llm_sql._grid import Grid
 from nr_llm_sql._limits import MOST_FILTERS
 from nr_llm_sql._stops import Refused
+from nr_llm_sql._write_tools import writing_tools
 from nr_llm_sql.settings import DATABASE_SETTING, URL_SETTING, SqlSettings
 
 if TYPE_CHECKING:  # whoever merely lists the tools waits for no SQLAlchemy
@@ -43,7 +44,7 @@ def sql_tools(settings: SqlSettings) -> tuple[Tool, ...]:
         "enabled": settings.configured,
     }
     reading = (_reading_tool(settings, options), _searching_tool(settings, options), _counting_tool(settings, options))
-    tools = (*_listing_tools(settings, options), *reading)
+    tools = (*_listing_tools(settings, options), *reading, *writing_tools(settings, options))
     return tools if settings.configured else tuple(map(_off, tools))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import attrs
@@ -10,8 +10,14 @@ from nr_llm.errors import InvalidValueError
 from nr_llm.secrets import Secret
 from nr_llm.settings import setting
 
+from nr_llm_sql._grants import Draft, check_denies, drafts_by_table, fields_by_table
+from nr_llm_sql._names import folded
+
 URL_SETTING = "`url` in [plugins.sql] or the variable NR_LLM_SQL_URL"
 """How messages name the address of a PostgreSQL database."""
+
+WRITE_URL_SETTING = "`write_url` in [plugins.sql] or the variable NR_LLM_SQL_WRITE_URL"
+"""How messages name the address by which PostgreSQL is written to."""
 
 DATABASE_SETTING = "`database` in [plugins.sql] or the variable NR_LLM_SQL_DATABASE"
 """How messages name the setting that every tool needs."""
@@ -110,6 +116,10 @@ class SqlSettings:
         seconds: Time one call may take, up to 3,600.
         value_bytes: Size of the largest text that is read, from 1,000 to 1,000,000,000; a larger one ends
             the call with a message.
+        write: Fields that `update_record_fields` may change, by table; empty: there is no such tool.
+        drafts: For each table in which `create_record_draft` may create records the fields a model may fill in and
+            what every such record gets beside; empty: there is no such tool.
+        write_url: PostgreSQL: the address with the role that writes; needed for `write` and `drafts`.
     """
 
     database: Path | None = attrs.field(default=None, converter=_path, validator=_no_nul)
@@ -124,6 +134,9 @@ class SqlSettings:
     max_rows: int = setting(default=50, validator=_page, protected=True)
     seconds: float = setting(default=5.0, validator=_time, protected=True)
     value_bytes: int = setting(default=10_000_000, validator=_value_size, protected=True)
+    write: Mapping[str, tuple[str, ...]] = setting(factory=dict, converter=fields_by_table, protected=True)
+    drafts: Mapping[str, Draft] = setting(factory=dict, converter=drafts_by_table, protected=True)
+    write_url: Secret | None = setting(default=None, converter=_secret, validator=_address)
 
     @property
     def configured(self) -> bool:
@@ -133,3 +146,23 @@ class SqlSettings:
     def __attrs_post_init__(self) -> None:
         if self.database is not None and self.url is not None:
             raise InvalidValueError("must not be set beside `database`: there is one database", path="url")
+        self._check_writes()
+
+    def _check_writes(self) -> None:
+        columns = [(f"write.{table}", table, name) for table, names in self.write.items() for name in names]
+        for table, draft in self.drafts.items():
+            columns += [(f"drafts.{table}", table, name) for name in (*draft.fields, *draft.set)]
+        tables = (*(f"write.{table}" for table in self.write), *(f"drafts.{table}" for table in self.drafts))
+        check_denies(tables, columns, denied=(folded(*self.denied_tables), folded(*self.denied_columns)))
+        if self.write_url is not None and self.url is None:
+            raise InvalidValueError("must not be set without `url`, by which the database is read", path="write_url")
+        if not tables:
+            return
+        if self.snapshot:
+            raise InvalidValueError(
+                "must not be set beside `write` or `drafts`: a snapshot never changes", path="snapshot"
+            )
+        if self.url is not None and self.write_url is None:
+            raise InvalidValueError(
+                "must be set for `write` and `drafts`: writing has a role of its own", path="write_url"
+            )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 from nr_llm_sql._connection import Guarded
 
-from tests.plugins.sql import postgres
+from tests.plugins.sql import books, postgres
+from tests.plugins.sql.books import ORDERS, Book
 from tests.plugins.sql.databases import SHOP, Make, Open, entered
 from tests.plugins.sql.postgres import Postgres
 from tests.postgres import PostgresServer
@@ -73,3 +74,25 @@ def pg_shop(postgres_server: PostgresServer) -> Iterator[Postgres]:
     pytest.importorskip("psycopg", reason="PostgreSQL's driver is not installed: psycopg[binary]")
     with postgres.database(postgres_server, "sql_shop", postgres.SHOP) as made:
         yield made
+
+
+MakeBook = Callable[..., Book]
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def make_book(request: pytest.FixtureRequest, tmp_path: Path) -> MakeBook:
+    """Return what makes a database that may be written to from a script, on each of the databases."""
+
+    def make(script: str = ORDERS, **settings: Any) -> Book:
+        settings = settings or {"write": books.WRITE, "drafts": books.DRAFTS}
+        if request.param == "sqlite":
+            return books.sqlite_book(tmp_path / "book.db", script, **settings)
+        return books.postgres_book(request.getfixturevalue("pg"), script, **settings)
+
+    return make
+
+
+@pytest.fixture
+def book(make_book: MakeBook) -> Book:
+    """Return a shop whose orders may be changed and created."""
+    return make_book()

@@ -18,6 +18,9 @@ from tests.postgres import PostgresServer
 READER = "nr_llm_reader"
 """A role that may read what it is granted and nothing else."""
 
+WRITER = "nr_llm_writer"
+"""A role that may also change and create records."""
+
 SHOP = """
 CREATE TABLE customers (id int PRIMARY KEY, name text NOT NULL, password_hash text, city text);
 INSERT INTO customers VALUES (1, 'Ada', 'f00', 'Leipzig'), (2, 'Ben', 'ba4', NULL), (3, 'Cem', '123', 'Leipzig');
@@ -57,6 +60,13 @@ class Postgres:
             f"SET client_min_messages = error; DO $$ DECLARE name text; BEGIN {dropped} END $$;"
             f"CREATE SCHEMA public; GRANT USAGE ON SCHEMA public TO {READER};"
             f"ALTER ROLE {READER} IN DATABASE {self.name} RESET ALL; ALTER ROLE {READER} NOBYPASSRLS"
+        )
+
+    def open_to_writing(self) -> None:
+        """Let the writing role change and create records of all there is in the schema `public`."""
+        self.run(
+            f"GRANT USAGE ON SCHEMA public TO {WRITER};"
+            f"GRANT SELECT, INSERT, UPDATE ON ALL TABLES IN SCHEMA public TO {WRITER};"
         )
 
     def settings(self, *, role: str = READER, **settings: Any) -> SqlSettings:
@@ -100,10 +110,11 @@ class Postgres:
 @contextmanager
 def database(server: PostgresServer, name: str, script: str = "", *, encoding: str = "UTF8") -> Iterator[Postgres]:
     """Make a database for the reader, and drop it."""
-    server.psql(
-        f"DO $$ BEGIN IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = '{READER}') THEN"
-        f" CREATE ROLE {READER} LOGIN; END IF; END $$"
-    )
+    for role in (READER, WRITER):
+        server.psql(
+            f"DO $$ BEGIN IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = '{role}') THEN"
+            f" CREATE ROLE {role} LOGIN; END IF; END $$"
+        )
     server.drop_database(name)
     server.psql(f"CREATE DATABASE {name} ENCODING '{encoding}' TEMPLATE template0")
     made = Postgres(server, name)

@@ -76,5 +76,5 @@ def test_a_file_that_is_not_trusted_widens_nothing(line: str, tmp_path: Path) ->
     config = tmp_path / "nr-llm.toml"
     config.write_text(f"[plugins.sql]\n{line}\n")
 
-    with pytest.raises(ConfigurationError, match=line.split()[0]):
+    with pytest.raises(ConfigurationError, match=line.split(maxsplit=1)[0]):
         PluginHost({"sql": nr_llm_sql}, environ={}, config=read_config(config, trusted=False)).require("sql")

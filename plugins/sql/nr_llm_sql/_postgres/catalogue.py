@@ -92,6 +92,9 @@ _POWERS = sa.text("""
         )
     FROM pg_catalog.pg_roles AS r WHERE r.rolname = current_user
 """)
+WRITES = "may write to the tables"
+"""The one power that a role needs to write."""
+
 _SERVER_ROLES = (
     *("pg_read_server_files", "pg_write_server_files", "pg_execute_server_program", "pg_write_all_data"),
     *("pg_signal_backend", "pg_maintain", "pg_checkpoint", "pg_create_subscription", "pg_database_owner"),
@@ -176,6 +179,7 @@ def described(connection: sa.Connection, relation: Relation, schemas: Sequence[s
             binary=base == "bytea",
             readable=readable,
             category=category,
+            base=base,
             inputs=_inputs(used, numbers),
         )
         for name, kind, nullable, key, base, category, readable, _, used in rows
@@ -199,4 +203,4 @@ def power(connection: sa.Connection, schemas: Sequence[str]) -> str:
         return "may bypass row security, replicate, or create roles or databases"
     if member:
         return "is a member of a role with rights on the server"
-    return "may write to the tables" if writes else ""
+    return WRITES if writes else ""

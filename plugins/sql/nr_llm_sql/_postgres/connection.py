@@ -37,7 +37,6 @@ _TRANSACTION_TIMEOUT = 170_000
 """The server's version that knows `transaction_timeout`."""
 
 _FIXED = {
-    "transaction_read_only": "on",
     # Our own names are complete; operators and functions are the system's, and a temporary table hides nothing.
     "search_path": "pg_catalog, pg_temp",
     "row_security": "on",
@@ -66,21 +65,40 @@ def connected(settings: SqlSettings, halt: Halt, cancelled: Cancellation) -> Ite
     Raises:
         sqlalchemy.exc.SQLAlchemyError: It cannot be reached.
     """
-    url = settings.url
-    assert url is not None
-    with _engine(url, settings.seconds).connect() as connection:
+    assert settings.url is not None
+    with _connected(_engine(settings.url, settings.seconds, read_only=True), halt, cancelled) as connection:
+        yield connection
+
+
+@contextmanager
+def connected_to_write(settings: SqlSettings, halt: Halt, cancelled: Cancellation) -> Iterator[sa.Connection]:
+    """
+    Open the database for one transaction that writes; what is not committed by then is rolled back.
+
+    Raises:
+        sqlalchemy.exc.SQLAlchemyError: It cannot be reached.
+    """
+    assert settings.write_url is not None
+    with _connected(_engine(settings.write_url, settings.seconds, read_only=False), halt, cancelled) as connection:
+        yield connection
+
+
+@contextmanager
+def _connected(engine: sa.Engine, halt: Halt, cancelled: Cancellation) -> Iterator[sa.Connection]:
+    with engine.connect() as connection:
         driver = connection.connection.driver_connection
         assert isinstance(driver, psycopg.Connection)
         forget = cancelled.on_cancel(lambda: _cancel(driver))
         try:
-            _set(connection, _FIXED | _encoding(driver) | _times(halt, driver.info.server_version))
+            read_only = {"transaction_read_only": "on" if driver.read_only else "off"}
+            _set(connection, read_only | _FIXED | _encoding(driver) | _times(halt, driver.info.server_version))
             yield connection
         finally:
             forget()
 
 
 @lru_cache(maxsize=8)
-def _engine(url: Secret, seconds: float) -> sa.Engine:
+def _engine(url: Secret, seconds: float, *, read_only: bool) -> sa.Engine:
     """Return what opens connections; it holds none, so that a call leaves none behind."""
     try:
         address = sa.make_url(url.reveal()).set(drivername="postgresql+psycopg")
@@ -96,12 +114,16 @@ def _engine(url: Secret, seconds: float) -> sa.Engine:
     engine = sa.create_engine(
         address, connect_args=options, poolclass=NullPool, hide_parameters=True, use_native_hstore=False
     )
-    sa.event.listen(engine, "connect", _prepared)
+
+    def prepared(driver: psycopg.Connection[Any], _: object) -> None:
+        _prepare(driver)
+        driver.read_only = read_only
+
+    sa.event.listen(engine, "connect", prepared)
     return engine
 
 
-def _prepared(driver: psycopg.Connection[Any], _: object) -> None:
-    driver.read_only = True
+def _prepare(driver: psycopg.Connection[Any]) -> None:
     driver.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ  # what is checked is what is read
     for kind in ("text", "name"):
         driver.adapters.register_loader(kind, _Text)

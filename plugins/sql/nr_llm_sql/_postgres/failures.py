@@ -15,7 +15,9 @@ from nr_llm_sql._stops import Halted, Refused, Unfit
 from nr_llm_sql.settings import URL_SETTING, SqlSettings
 
 # Codes of https://www.postgresql.org/docs/current/errcodes-appendix.html
-_HALTED = frozenset({"57014", "25P04"})
+HALTED = frozenset({"57014", "25P04"})
+"""Codes of what ends because we or the server's clock asked for it."""
+
 _REFUSED = frozenset({"25006", "42501", "42P01", "3F000"})
 _UNFIT = frozenset({"42804", "42883", "42725", "42846", "42P18", "42P22", "42P21"})
 _UNFIT_CLASS = "22"
@@ -33,8 +35,8 @@ _OTHERWISE = "The database could not be read. The log says more."
 
 def stopped(error: sa.exc.DBAPIError) -> Exception:
     """Return why a statement ended: a reason of ours, or `error` itself."""
-    code = _code(error)
-    if code in _HALTED:
+    code = code_of(error)
+    if code in HALTED:
         return Halted()
     if code in _REFUSED:
         return Refused(f"the server refuses with code {code}")
@@ -42,7 +44,8 @@ def stopped(error: sa.exc.DBAPIError) -> Exception:
     return Unfit() if unsent or code in _UNFIT or code.startswith(_UNFIT_CLASS) else error
 
 
-def _code(error: sa.exc.DBAPIError) -> str:
+def code_of(error: sa.exc.DBAPIError) -> str:
+    """Return the server's code of an error; empty if it did not say one."""
     return getattr(error.orig, "sqlstate", None) or ""
 
 
@@ -62,8 +65,8 @@ def explained(settings: SqlSettings, context: ToolContext) -> Iterator[None]:
     except Halted:
         raise halted(settings, context) from None
     except sa.exc.DBAPIError as error:
-        code = _code(error)
-        if code in _HALTED:
+        code = code_of(error)
+        if code in HALTED:
             raise halted(settings, context) from None
         context.log.warning("PostgreSQL refused to read: %s %s", type(error.orig).__name__, code or "without a code")
         raise ToolError(_reason(error, code)) from None

@@ -18,7 +18,10 @@ from nr_llm_sql._postgres.catalogue import described, power, relations
 from nr_llm_sql._postgres.connection import PostgresReader, connected
 from nr_llm_sql._postgres.failures import explained
 from nr_llm_sql._postgres.forms import PostgresForms
+from nr_llm_sql._postgres.types import PostgresTypes
+from nr_llm_sql._postgres.written import consequences
 from nr_llm_sql._stops import Halt, Halted, Refused, Unfit
+from nr_llm_sql._targets import Target
 from nr_llm_sql.settings import SqlSettings
 
 _SHARE = 0.25
@@ -57,6 +60,28 @@ class PostgresSession:
             visible=self._permits.visible(whole),
             reader=PostgresReader(self._connection, self._halt),
             forms=PostgresForms({field.name: field for field in whole.fields}),
+        )
+
+    def target(self, name: str) -> Target:
+        """
+        Look at one table that somebody wants to write to.
+
+        Raises:
+            Refused: There is no such table, or it is not permitted.
+        """
+        relation = self._permits.find(name)
+        if relation is None:
+            raise Refused("the table is unknown or denied")
+        follows = consequences(self._connection, relation)
+        schema, table = relation.source.place
+        return Target(
+            opened=self.open(name),
+            types=PostgresTypes(),
+            names=frozenset({relation.source.name, f"{schema}.{table}"}),
+            fold=str,
+            fixed=follows.fixed,
+            triggers=follows.triggers,
+            rules=follows.rules,
         )
 
     def counted(self) -> Iterator[tuple[Source, str]]:

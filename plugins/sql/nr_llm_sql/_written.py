@@ -1,0 +1,56 @@
+"""Reads from SQLite's schema what follows when a record of a table is written."""
+
+from __future__ import annotations
+
+import sqlite3
+
+import attrs
+
+from nr_llm_sql._catalogue import Source
+from nr_llm_sql._names import clear, fold
+
+_TRIGGERS = "SELECT name, tbl_name FROM main.sqlite_master WHERE type = 'trigger' ORDER BY name"
+
+# A reference that names no column means the other table's key.  Virtual tables, which have no root page, hold none.
+_REFERENCES = """
+    SELECT o.name, r."from", r."table", coalesce(r."to", k.name)
+    FROM main.sqlite_master AS o, pragma_foreign_key_list(o.name, 'main') AS r
+    LEFT JOIN pragma_table_info(r."table", 'main') AS k ON r."to" IS NULL AND k.pk = r.seq + 1
+    WHERE o.type = 'table' AND o.rootpage
+"""
+
+
+@attrs.frozen(kw_only=True)
+class Consequences:
+    """
+    What SQLite does by itself when a record of a table is written.
+
+    Args:
+        triggers: The table's triggers whose names can be shown.
+        every_trigger: All triggers of the database, which may set off each other; as SQLite compares names.
+        referenced: Columns of the table that other records refer to.
+        looked_up: Tables and columns that are compared to keep references, as SQLite compares names.
+    """
+
+    triggers: tuple[str, ...]
+    every_trigger: frozenset[str]
+    referenced: frozenset[str]
+    looked_up: frozenset[tuple[str, str]]
+
+
+def consequences(connection: sqlite3.Connection, source: Source) -> Consequences:
+    """Return what follows when a record of `source` is written."""
+    triggers = connection.execute(_TRIGGERS).fetchall()
+    ours, looked_up, referenced = fold(source.name), set[tuple[str, str]](), set[str]()
+    for table, column, target, to in connection.execute(_REFERENCES):
+        ends = ((fold(table), fold(column)), (fold(target), fold(to or "")))
+        if ours in {ends[0][0], ends[1][0]}:
+            looked_up.update(ends)
+        if ends[1][0] == ours:
+            referenced.add(ends[1][1])
+    return Consequences(
+        triggers=tuple(name for name, table in triggers if fold(table) == ours and clear(name)),
+        every_trigger=frozenset(fold(name) for name, _ in triggers),
+        referenced=frozenset(referenced),
+        looked_up=frozenset(looked_up),
+    )

@@ -78,7 +78,7 @@ class Playground:
             doors.check_origin(request.headers, host)
         if path.startswith("/api/"):
             check_header(request.headers)
-        await self._router(scope, receive, send)
+        await self._router({**scope, "app": self}, receive, send)  # with one, its refusals are raised
 
     async def _answer(self, error: Exception, scope: Scope, receive: Receive, out: _Out) -> None:
         status, body, headers = answer_of(error, self._server.redactor)

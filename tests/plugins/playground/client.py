@@ -48,8 +48,9 @@ class Reply:
 class Exchange:
     """One request under way: what it is answered with comes piece by piece."""
 
-    def __init__(self, pieces: Iterable[bytes]) -> None:
-        self._pieces = list(pieces)
+    def __init__(self, pieces: Iterable[bytes], *, unfinished: bool = False) -> None:
+        self.pieces = list(pieces)
+        self._unfinished = unfinished
         self.reply = Reply()
         self.taken = 0
         self.takes = asyncio.Event()
@@ -62,9 +63,9 @@ class Exchange:
 
     async def receive(self) -> dict[str, Any]:
         """Give the application the next piece of the body, then nothing until the client goes."""
-        if self._pieces:
-            piece = self._pieces.pop(0)
-            return {"type": "http.request", "body": piece, "more_body": bool(self._pieces)}
+        if self.pieces:
+            piece = self.pieces.pop(0)
+            return {"type": "http.request", "body": piece, "more_body": bool(self.pieces) or self._unfinished}
         await self._gone.wait()
         return {"type": "http.disconnect"}
 
@@ -149,12 +150,13 @@ class Client:
         body: Any = None,
         *,
         pieces: Iterable[bytes] | None = None,
+        unfinished: bool = False,
         headers: Iterable[tuple[str, str]] = (),
         scheme: str = "http",
     ) -> Exchange:
-        """Send a request and return what becomes of it."""
+        """Send a request, whose body may lack its end, and return what becomes of it."""
         raw = [b"" if body is None else json.dumps(body).encode()] if pieces is None else pieces
-        exchange = Exchange(raw)
+        exchange = Exchange(raw, unfinished=unfinished)
         sent = {**(JSON_KIND if method == "POST" else {}), **self.headers}
         pairs = [*sent.items(), *headers]
         place, _, query = path.partition("?")

@@ -127,6 +127,11 @@ def place() -> str:
     return next((name for name in PLACES if name in found), ours)
 
 
+_KEEPS = ("SqlStore.write", "SqlStore.create")
+WHEN = {"": (_KEEPS, "return"), "begins": (_KEEPS, "call"), "under way": (("SqlStore._add",), "call")}
+"""When a change is made: it has been, it is about to be, or its transaction holds what others would have to change."""
+
+
 class Fuse:
     """
     Kills or pauses this process, so many function calls after it has come to a point for the n-th time.
@@ -134,7 +139,7 @@ class Fuse:
     Args:
         do: What the process does.
         sign: The signal, by name.
-        point: The point: the name of a change that has been kept, ``tool``, ``door``, or ``start``.
+        point: The point: the name of a change and when (`WHEN`), ``tool``, ``door``, or ``start``.
         times: For which time.
         calls: How many function calls later.
     """
@@ -159,7 +164,8 @@ class Fuse:
                 self.calls -= 1
                 if self.calls == -1:
                     note("signal", signal=self.signal.name, do=self.do, place=place())
-                    os.kill(os.getpid(), self.signal)
+                    # To this thread, which holds the interpreter: another might take it while this one goes on.
+                    signal.pthread_kill(threading.get_ident(), self.signal)
         elif self._is_there(frame, event):
             self.times -= 1
             self.lit = self.times <= 0
@@ -170,10 +176,9 @@ class Fuse:
             return event == "call" and code in BODIES
         if self.point == "door":
             return event == "return" and code.co_qualname == "Keeper.hold"
-        if code.co_qualname not in ("SqlStore.write", "SqlStore.create"):
-            return False
         wanted, _, when = self.point.partition(" ")
-        return event == ("call" if when == "begins" else "return") and kind_of(frame.f_locals["change"]) == wanted
+        functions, which = WHEN[when]
+        return code.co_qualname in functions and event == which and kind_of(frame.f_locals["change"]) == wanted
 
 
 # -- what is done -----------------------------------------------------------------------------------------------
@@ -194,7 +199,7 @@ def decide(harness: Harness, task: dict[str, Any], chance: random.Random, *, awa
     if waiting is None or waiting.state is None:
         return None
     runtime, decisions = harness.runtime, []
-    if chance.random() < 0.3:  # as a host that keeps the state itself: by bools, of which the record says nothing
+    if chance.random() < 0.3 and "say" not in task:  # as a host that keeps the state; the record is told nothing
         verdicts = {asked.index: chance.random() < 0.6 for asked in waiting.asked}
         for index, yes in verdicts.items():
             note("said", key=f"{task['run_id']}:{waiting.state.rounds}:{index}", yes=yes)
@@ -202,7 +207,7 @@ def decide(harness: Harness, task: dict[str, Any], chance: random.Random, *, awa
             return asyncio.run(runtime.aresume(waiting.state, verdicts))
         return runtime.resume(waiting.state, verdicts)
     for asked in waiting.asked:
-        said = chance.choice(["yes", "yes", "no", "edited"])
+        said = task.get("say", chance.choice(["yes", "yes", "no", "edited"]))
         arguments = {"text": f"edited {chance.random():.3f}"} if said == "edited" else None
         decisions.append(waiting.decision(asked.index, approve=said != "no", arguments=arguments))
     if awaiting:
@@ -214,11 +219,13 @@ def carry_out(task: dict[str, Any]) -> None:
     """Do one segment, and note what came of it."""
     JOURNAL[:] = [os.open(task["journal"], os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)]
     chance = random.Random(task["seed"])
-    awaiting = chance.random() < 0.5
+    awaiting = task.get("awaiting", chance.random() < 0.5)
     store = Telling(task["url"], bounds=Bounds(wait=task["wait"]))
     settings: Any = {"store": store, "privacy": "full", "lease_seconds": LEASE_SECONDS}
     harness = Harness(tools=TOOLS, **settings)
     script = replies(chance, task["rounds"])
+    if "calls" in task:
+        script = [calling(*((name, {"text": name}) for name in task["calls"])), "done"]
     if task["fuse"] is not None:
         Fuse(task["do"], *task["fuse"]).light()
     try:

@@ -200,7 +200,9 @@ class AsyncPerformer:
             while not batch.done:
                 for job in batch.start():
                     self._launch(job, inbox.post)
-                message: Message | None = await inbox.get(batch.wait_seconds())
+                if self.desk.due():
+                    await self._keep("record")
+                message: Message | None = await inbox.get(self.desk.until_due(batch.wait_seconds()))
                 for event in batch.handle(message):
                     yield event
         finally:
@@ -227,6 +229,7 @@ class AsyncPerformer:
     ) -> AsyncGenerator[Event | Answer[tuple[CallPreview, ...]], None]:
         """Have the tools of calls that wait for a person say what these would do, in a thread: they may block."""
         self.desk.go_on()
+        await self._keep("record")
         inbox = Inbox()
         turn = Previewing(self.desk, calls, inbox.post)
         self.desk.threads.start(turn.work)
@@ -244,12 +247,14 @@ class AsyncPerformer:
         The fence before a write is stored first: where that fails, nothing has been started.
         """
         if step is None:
-            await self._keep("record", step, state)
+            if self.desk.kept_at_once(step, state):
+                await self._keep("record")
             self.desk.note(state)
             return
         self.desk.note(state)
         self.desk.observers.tell("step", step)
-        await self._keep("record", step, state)
+        if self.desk.kept_at_once(step, state):
+            await self._keep("record")
 
     async def wait(self, seconds: float, jitter: float) -> None:
         """Pause, or until the run is cancelled."""
@@ -280,9 +285,11 @@ class AsyncPerformer:
 
     async def _keep(self, method: str, *values: object) -> None:
         if self.desk.keeper is not None:
-            with self.desk.storing(method):
-                call = partial(getattr(self.desk.keeper, method), *values)
+            call = partial(getattr(self.desk.keeper, method), *values)
+            try:
                 await aside(self.desk.threads, call) if self.desk.keeper.store.blocking else call()
+            except Exception as error:  # noqa: BLE001  # whatever a store raises
+                raise self.desk.not_stored(error, method)  # noqa: B904  # the same, or with its cause
 
 
 def _ring(loop: asyncio.AbstractEventLoop, clock: asyncio.Timeout) -> None:

@@ -167,6 +167,7 @@ class Assembly:
             setting=partial(setting_of, state, plan, context=known.context, max_output=known.max_output),
             privacy=strictest(level),
             continues=settings.get("continues"),
+            streamed=streamed,
         )
         flow = dry_run if settings.get("dry_run") else tool_loop
         return Setting(flow(state, plan, desk.invocations), desk)
@@ -213,7 +214,8 @@ class Assembly:
         plan = self._plan(state, known, toolbox, answering, provider=provider, streamed=streamed)
         bound = None if configuration is None else configuration.privacy
         begun = None if taking is None else taking.run.head.privacy
-        self._watch(desk, state, privacy=strictest(self.privacy, bound, state.privacy, begun), taking=taking)
+        level = strictest(self.privacy, bound, state.privacy, begun)
+        self._watch(desk, state, privacy=level, taking=taking, streamed=streamed)
         return Setting(tool_loop(state, plan, desk.invocations), desk)
 
     def single_completion(
@@ -337,6 +339,7 @@ class Assembly:
         setting: Callable[[], dict[str, JSON]] | None = None,
         continues: str | None = None,
         taking: Taking | None = None,
+        streamed: bool = False,
     ) -> None:
         """Have a run watched by the plugins that are to, and kept, if there is a store."""
         seen = StepFilter(privacy, self.redactor)
@@ -366,6 +369,7 @@ class Assembly:
             on_plain_state=self.on_plain_state,
             lease_seconds=self.lease_seconds,
             taking=taking,
+            at_once=streamed or getattr(self.store, "at_once", False),
             log=self.log,
         )
 

@@ -6,7 +6,6 @@ import logging
 import time
 import traceback
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import attrs
@@ -41,6 +40,7 @@ from nr_llm.requests import CompletionRequest, TextStage
 from nr_llm.responses import CompletionResponse, Usage
 from nr_llm.runs import ToolInvocation
 from nr_llm.state import PendingCall, RunState, TerminationReason
+from nr_llm.steps import RunStep
 from nr_llm.toolbox import Toolbox
 from nr_llm.tools import Tool, ToolContext
 
@@ -177,16 +177,29 @@ class Desk:
             known = "unknown" if spent is None else spent
             self.log.warning(text, self.run_id, self.last.reason, known, self.last.seconds)
 
-    @contextmanager
-    def storing(self, method: str) -> Iterator[None]:
-        """Turn whatever a store raises into a `StoreError`, but that the run shall stop."""
-        try:
-            yield
-        except (StoreError, RunCancelledError):
-            raise
-        except Exception as error:
-            kind = type(error).__name__
-            raise StoreError(f"The store failed at {method!r} of run {self.run_id}: {kind}.") from error
+    def kept_at_once(self, step: RunStep | None, state: RunState) -> bool:
+        """Note what is to be stored, and return whether that has to happen at once."""
+        return self.keeper is not None and self.keeper.note(step, state)
+
+    def due(self) -> bool:
+        """Return whether steps that wait to be stored may wait no longer."""
+        seconds = None if self.keeper is None else self.keeper.due()
+        return seconds is not None and seconds <= 0
+
+    def until_due(self, seconds: float | None) -> float | None:
+        """Return how long to wait where `seconds` were to be waited, None for ever, so that no step is stored late."""
+        due = None if self.keeper is None else self.keeper.due()
+        if due is None:
+            return seconds
+        return max(0.0, due if seconds is None else min(seconds, due))
+
+    def not_stored(self, error: Exception, method: str) -> Exception:
+        """Return a `StoreError` for whatever a store raised, but for that the run shall stop."""
+        if isinstance(error, (StoreError, RunCancelledError)):
+            return error
+        failure = StoreError(f"The store failed at {method!r} of run {self.run_id}: {type(error).__name__}.")
+        failure.__cause__ = error
+        return failure
 
     def holding(self, tool: Tool) -> Callable[[], None] | None:
         """
@@ -199,8 +212,10 @@ class Desk:
             return None
 
         def hold() -> None:
-            with self.storing("hold"):
+            try:
                 keeper.hold()
+            except Exception as error:  # noqa: BLE001  # whatever a store raises
+                raise self.not_stored(error, "hold")  # noqa: B904  # the same, or with its cause
 
         return hold
 

@@ -35,7 +35,8 @@ MAX_DIGITS = 4300
 
 _TOO_LARGE = 10**MAX_DIGITS
 
-_encoder = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+# A cycle is found by its depth: to look for one costs every value that has none.
+_encoder = json.JSONEncoder(ensure_ascii=False, allow_nan=False, check_circular=False, separators=(",", ":"))
 
 
 def encode(value: object) -> str:

@@ -1,37 +1,32 @@
 """
 Keeps one run, or one segment of it, in a store: filtered steps, what was said, and the live state to go on from.
 
-A round costs what is new: each message is kept once, and a request says by number which of them it was made of.
-Numbers grow only when the store has taken a change, so a failed one leaves no gap.
+What follows each other at once is kept together: a commit costs more than what it holds.  Whatever may take time,
+changes something or ends the run finds all before it in the store.
 """
 
 from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from typing import Final, Literal, TypeVar
 from weakref import WeakSet
 
 import attrs
 
-from nr_llm._entries import Entries, common, spans
-from nr_llm._json import dump_value
-from nr_llm._live import LiveState
+from nr_llm._drafts import Draft
 from nr_llm._segments import LEASE_SECONDS, segment_name
 from nr_llm.cancellation import Cancellation
 from nr_llm.errors import RunCancelledError, RunClaimedError, RunExistsError, StoreError, SuspensionError
-from nr_llm.messages import ChatMessage
 from nr_llm.middleware import GuardrailError
-from nr_llm.privacy import PrivacyLevel, StepFilter, StepRecord
+from nr_llm.privacy import PrivacyLevel, StepFilter
 from nr_llm.records import (
     WAITING,
-    Checkpoint,
     RunChange,
     RunHead,
     RunStatus,
-    RunTotals,
     StoredRun,
     Written,
 )
@@ -41,6 +36,9 @@ from nr_llm.stores import RunStore
 
 CLOCKS_APART: Final = 0.1
 """Of a lease so much is not relied upon: the clock of whoever finds that it has ended may be ahead."""
+
+PATIENCE_SECONDS: Final = 0.02
+"""How long a step may wait for the next one, to be kept together with it."""
 
 T = TypeVar("T")
 
@@ -56,6 +54,8 @@ _ENDS: Final = {
 }
 
 
+_NO_FAILURES: Final = (RunCancelledError, RunClaimedError, RunExistsError)
+
 _TOLD: Final[WeakSet[RunStore]] = WeakSet()
 """Stores whose operator was told that they keep states as they are."""
 
@@ -67,6 +67,13 @@ def named(error: BaseException) -> str:
 
 def _waits(state: RunState) -> RunStatus:
     return RunStatus.WAITING_FOR_INPUT if state.awaits_input else RunStatus.WAITING_FOR_APPROVAL
+
+
+def _followed(step: RunStep | None, state: RunState) -> bool:
+    """Say whether nothing can follow a step at once but another record, or calls that only read."""
+    if step is None or state.ended:
+        return False
+    return step.kind in (StepKind.CONTEXT, StepKind.TOOL) or (step.kind is StepKind.LLM and bool(state.pending))
 
 
 def status_of(reason: TerminationReason) -> RunStatus:
@@ -104,6 +111,7 @@ class Keeper:
             record keeps less: it waits and that is logged, or it is not suspended.
         taking: The stored run that is taken up, or None for a new one and for one whose host keeps its state.
         lease_seconds: How long the segment holds the run after its last step.
+        at_once: Whether each step is kept by itself: somebody is told of it, and may look it up.
         log: The log.
         clock: Seconds since 1970.
     """
@@ -117,19 +125,20 @@ class Keeper:
     on_plain_state: OnPlainState = "tell"
     taking: Taking | None = None
     lease_seconds: float = LEASE_SECONDS
+    at_once: bool = False
     log: logging.Logger = attrs.field(factory=lambda: logging.getLogger("nr_llm"))
     clock: Callable[[], float] = time.time
     owner: str = attrs.field(factory=segment_name)
     _kept: bool = attrs.field(default=False, init=False)
     _closed: bool = attrs.field(default=False, init=False)
     _told: bool = attrs.field(default=False, init=False)
-    _sequence: int = attrs.field(default=0, init=False)
-    _live: tuple[ChatMessage, ...] = attrs.field(default=(), init=False)
-    _numbers: dict[int, tuple[int, ChatMessage]] = attrs.field(factory=dict, init=False)  # by identity
-    _entries: int = attrs.field(default=0, init=False)
-    _state: LiveState = attrs.field(factory=LiveState, init=False)
     _doubt: Callable[[], None] | None = attrs.field(default=None, init=False)
-    _held_until: float = attrs.field(default=0.0, init=False)
+    _draft: Draft = attrs.field(init=False)
+    _due: float = attrs.field(default=0.0, init=False)
+    _writes: bool = attrs.field(default=False, init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self._draft = Draft(self.head.run_id, owner=self.owner, lease_seconds=self.lease_seconds, filter=self.filter)
 
     def open(self, state: RunState) -> None:
         """
@@ -143,31 +152,63 @@ class Keeper:
         if self.taking is not None:
             self._take_up(state)
             return
-        with self._guarded(writes=False):
-            change, done = self._change(state)
-            try:
-                claimed = attrs.evolve(change, owner=None, claim=self.owner)
-                self._doubted(lambda: self.store.create(self.head, claimed), done)
-            except RunExistsError:
-                if not (state.rounds or state.pending):
-                    raise
-                self._take_up(state)
-            else:
-                self._kept, self._doubt = True, None
-                done()
+        try:
+            self._begin(state)
+        except Exception as error:  # noqa: BLE001  # whatever a store raises
+            self._bear(error)
 
-    def record(self, step: RunStep | None, state: RunState) -> None:
+    def _begin(self, state: RunState) -> None:
+        change, done = self._draft.change(state, self.clock())
+        try:
+            claimed = attrs.evolve(change, owner=None, claim=self.owner)
+            self._doubted(lambda: self.store.create(self.head, claimed), done)
+        except RunExistsError:
+            if not (state.rounds or state.pending):
+                raise
+            self._take_up(state)
+        else:
+            self._kept, self._doubt = True, None
+            done()
+
+    def note(self, step: RunStep | None, state: RunState) -> bool:
         """
-        Keep a step and a checkpoint.
+        Take in a step and a checkpoint, and return whether `record` has to follow at once.
+
+        Where it has not, nothing comes next but another record, or calls that only read: until they have taken
+        `PATIENCE_SECONDS` what a killed process leaves is what it would have left had it been killed before them.
+        """
+        now = time.monotonic()
+        if not self._draft:
+            self._due, self._writes = now + PATIENCE_SECONDS, False
+        self._draft.add(step, state)
+        if step is None:
+            self._writes = any(pending.started for pending in state.pending)
+        elif step.kind is StepKind.TOOL:
+            self._writes = self._writes or self.writes(step.tool_name or "")
+        return self.at_once or self._writes or now >= self._due or not _followed(step, state)
+
+    def due(self) -> float | None:
+        """Return in how many seconds `record` is to be called for what was noted; None if that is nothing."""
+        return self._due - time.monotonic() if self._draft else None
+
+    def record(self) -> None:
+        """
+        Keep what was noted.
 
         Raises:
-            RunCancelledError: Somebody asked the store to stop the run; the step is kept.
+            RunCancelledError: Somebody asked the store to stop the run; the steps are kept.
             RunClaimedError: The run is no longer this segment's.
             StoreError: It could not be kept.
         """
-        with self._guarded(writes=self._is_write(step, state)):
+        state = self._draft.latest
+        if state is None:
+            return
+        try:
             self._be_sure()
-            self._write(*self._change(state, step))
+            self._write(*self._draft.change(state, self.clock()))
+        except Exception as error:  # noqa: BLE001  # whatever a store raises
+            self._draft.forget()
+            self._bear(error, writes=self._writes)
 
     def hold(self) -> None:
         """
@@ -180,14 +221,14 @@ class Keeper:
             StoreError: Nobody can say.
         """
         now = self.clock()
-        if now < self._held_until - self.lease_seconds * CLOCKS_APART:
+        if now < self._draft.held_until - self.lease_seconds * CLOCKS_APART:
             return
         lease = now + self.lease_seconds
         written = self.store.write(RunChange(run_id=self.head.run_id, at=now, owner=self.owner, lease=lease))
         if not written.applied:
             self._closed = True
             raise RunClaimedError(self.head.run_id, written.status)
-        self._held_until = lease
+        self._draft.held_until = lease
 
     def close(self, state: RunState, error: BaseException | None = None) -> None:
         """
@@ -202,15 +243,17 @@ class Keeper:
             return
         with suppress(Exception):  # a store that fails says so below
             self._be_sure()
-        change, done = self._change(state)
+        change, done = self._draft.change(state, self.clock())
         if state.reason is None:
             self._suspend(change, done, waits=_waits(state))
         else:
             status = status_of(state.reason)
             kind = named(error) if error is not None and status is RunStatus.FAILED else None
             ended = attrs.evolve(change, status=status, checkpoint=None, reason=str(state.reason), error=kind)
-            with self._guarded(writes=False):
+            try:
                 self._write(ended, done, stops=False)
+            except Exception as failure:  # noqa: BLE001  # whatever a store raises
+                self._bear(failure)
         self._closed = True
 
     def _suspend(self, change: RunChange, done: Callable[[], None], *, waits: RunStatus) -> None:
@@ -245,7 +288,7 @@ class Keeper:
         stored = self.store.run(self.head.run_id) if self.taking is None else self.taking.run
         if stored is None:
             raise RunClaimedError(self.head.run_id, None)
-        self.filter = self.filter.at(stored.head.privacy)  # what it was begun with counts to its end
+        self.filter = self._draft.filter = self.filter.at(stored.head.privacy)  # as it was begun counts to its end
         live = self.store.live(self.head.run_id) if self.taking is None else None
         if live is not None and live.state.get("suspensions", 0) != state.suspensions:  # else writes would be repeated
             raise RunClaimedError(self.head.run_id, f"{stored.raw_status}, in another turn")
@@ -258,7 +301,7 @@ class Keeper:
             status=RunStatus.RUNNING,
             claim=self.owner,
             lease=now + self.lease_seconds,
-            checkpoint=Checkpoint(state=self._state.dump(state), start=len(state.messages)),
+            checkpoint=self._draft.whole(state),
         )
         if self.taking is not None:  # with the decision itself, so that none is carried out that is not kept
             steps = (self.filter.record(self.taking.step),)
@@ -267,10 +310,9 @@ class Keeper:
         if not written.applied:
             self._closed = True
             raise RunClaimedError(self.head.run_id, written.status)
-        self._kept, self._sequence, self._entries = True, written.sequence, written.transcript
-        self._held_until = now + self.lease_seconds
+        self._kept, self._draft.held_until = True, now + self.lease_seconds
         said = (number for number, entry in enumerate(self.store.transcript(self.head.run_id)) if entry.said)
-        self._numbers = {id(message): (number, message) for number, message in zip(said, state.messages, strict=False)}
+        self._draft.go_on(said, state, sequence=written.sequence, entries=written.transcript)
 
     def _claimed(self, claim: RunChange) -> Written:
         try:
@@ -315,7 +357,7 @@ class Keeper:
         if now is None or now.owner != self.owner:
             return
         entries = len(self.store.transcript(self.head.run_id))
-        if not self._kept or now.steps > self._sequence or entries > self._entries:
+        if not self._kept or now.steps > self._draft.sequence or entries > self._draft.entries:
             self._kept = True
             done()
 
@@ -323,69 +365,13 @@ class Keeper:
         """Return whether the run waits, although the answer to that got lost."""
         with suppress(Exception):
             now = self.store.run(self.head.run_id)
-            return now is not None and now.status in WAITING and now.steps == self._sequence
+            return now is not None and now.status in WAITING and now.steps == self._draft.sequence
         return False
 
-    @contextmanager
-    def _guarded(self, *, writes: bool) -> Iterator[None]:
-        """Go on after a failure of the store if that was wished and nothing is written."""
-        try:
-            yield
-        except (RunCancelledError, RunClaimedError, RunExistsError):
-            raise
-        except Exception as error:
-            if writes or self.on_failure == "stop":
-                raise
-            if not self._told:
-                kind, self._told = type(error).__name__, True
-                self.log.warning("The store failed (%s); run %s goes on without a record of it", kind, self.head.run_id)
-
-    def _is_write(self, step: RunStep | None, state: RunState) -> bool:
-        """Say whether a record is of a write: the fence before it, or its result."""
-        if step is None:
-            return any(pending.started for pending in state.pending)
-        return step.kind is StepKind.TOOL and self.writes(step.tool_name or "")
-
-    # -- what is new --------------------------------------------------------------------------------------------
-
-    def _change(self, state: RunState, step: RunStep | None = None) -> tuple[RunChange, Callable[[], None]]:
-        """Return what a record adds, and what to call once it is kept."""
-        start = common(self._live, state.messages)
-        entries = Entries(self._numbers, self._entries, self.filter)
-        if self.filter.level.keeps_content:
-            for message in state.messages[start:]:
-                entries.number(message)
-        steps = () if step is None else (self._filtered(step, entries),)
-        now = self.clock()
-        change = RunChange(
-            run_id=self.head.run_id,
-            at=now,
-            owner=self.owner,
-            lease=now + self.lease_seconds,
-            sequence=self._sequence,
-            steps=steps,
-            transcript_start=self._entries,
-            transcript=tuple(entries.new),
-            checkpoint=Checkpoint(
-                state=self._state.dump(state),
-                start=start,
-                messages=tuple(dump_value(message) for message in state.messages[start:]),
-            ),
-            totals=RunTotals.of(state),
-        )
-
-        def done() -> None:
-            self._sequence += len(steps)
-            self._entries += len(entries.new)
-            self._numbers.update(entries.numbers)
-            self._live, self._held_until = state.messages, now + self.lease_seconds
-
-        return change, done
-
-    def _filtered(self, step: RunStep, entries: Entries) -> StepRecord:
-        sent = step.messages_sent
-        if sent is None or not self.filter.level.keeps_content:
-            return self.filter.record(step)
-        record = self.filter.record(attrs.evolve(step, messages_sent=None))
-        numbers = [entries.number(message, said=False) for message in sent]
-        return attrs.evolve(record, payload={**record.payload, "messages_sent": spans(numbers)})
+    def _bear(self, error: Exception, *, writes: bool = False) -> None:
+        """Raise a failure of the store, unless it was wished to go on after it and nothing is written."""
+        if writes or self.on_failure == "stop" or isinstance(error, _NO_FAILURES):
+            raise error
+        if not self._told:
+            kind, self._told = type(error).__name__, True
+            self.log.warning("The store failed (%s); run %s goes on without a record of it", kind, self.head.run_id)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import Any, Final
 
 import attrs
@@ -16,6 +17,8 @@ _DEFAULTS: Final = tuple(
 )
 """The fields of a state beside its messages, each with what it is when it is not given."""
 
+_VALUES: Final = attrgetter(*(name for name, _ in _DEFAULTS))
+_PLAIN: Final = frozenset({bool, int, float, str})
 _ABSENT: Final[Any] = object()
 
 
@@ -23,16 +26,22 @@ class LiveState:
     """Dumps the states of one run, one after the other."""
 
     def __init__(self) -> None:
-        self._known: dict[str, tuple[object, Any]] = {}
+        self._known: tuple[Any, ...] = (_ABSENT,) * len(_DEFAULTS)
+        self._dumped: list[Any] = [_ABSENT] * len(_DEFAULTS)
 
     def dump(self, state: RunState) -> dict[str, JSON]:
         """Return `state` without its messages, as `RunState.to_json` gives it."""
         found: dict[str, JSON] = {}
-        for name, default in _DEFAULTS:
-            value = getattr(state, name)
-            known = self._known.get(name)
-            if known is None or known[0] is not value:
-                known = self._known[name] = (value, _ABSENT if value == default else dump_field(value))
-            if known[1] is not _ABSENT:
-                found[name] = known[1]
+        values = _VALUES(state)
+        for i, (value, known, (name, default)) in enumerate(zip(values, self._known, _DEFAULTS, strict=True)):
+            if value is not known:
+                self._dumped[i] = _ABSENT if value == default else _dumped(value)
+            if self._dumped[i] is not _ABSENT:
+                found[name] = self._dumped[i]
+        self._known = values
         return found
+
+
+def _dumped(value: Any) -> JSON:
+    plain: JSON = value if type(value) in _PLAIN else dump_field(value)
+    return plain

@@ -135,8 +135,10 @@ class Performer:
             while not batch.done:
                 for job in batch.start():
                     self.desk.threads.start(partial(self._work, job, inbox.put))
+                if self.desk.due():
+                    self._keep("record")
                 try:
-                    message = inbox.get(timeout=patience(batch.wait_seconds()))
+                    message = inbox.get(timeout=patience(self.desk.until_due(batch.wait_seconds())))
                 except queue.Empty:
                     message = None
                 yield from batch.handle(message)
@@ -160,6 +162,7 @@ class Performer:
     def preview(self, calls: Sequence[PendingCall]) -> Iterator[Event | Answer[tuple[CallPreview, ...]]]:
         """Have the tools of calls that wait for a person say what these would do."""
         self.desk.go_on()
+        self._keep("record")
         inbox: queue.SimpleQueue[CallPreview | None] = queue.SimpleQueue()
         turn = Previewing(self.desk, calls, inbox.put)
         self.desk.threads.start(turn.work)
@@ -181,12 +184,14 @@ class Performer:
         The fence before a write is stored first: where that fails, nothing has been started.
         """
         if step is None:
-            self._keep("record", step, state)
+            if self.desk.kept_at_once(step, state):
+                self._keep("record")
             self.desk.note(state)
             return
         self.desk.note(state)
         self.desk.observers.tell("step", step)
-        self._keep("record", step, state)
+        if self.desk.kept_at_once(step, state):
+            self._keep("record")
 
     def wait(self, seconds: float, jitter: float) -> None:
         """Pause, or until the run is cancelled."""
@@ -214,5 +219,7 @@ class Performer:
 
     def _keep(self, method: str, *values: object) -> None:
         if self.desk.keeper is not None:
-            with self.desk.storing(method):
+            try:
                 getattr(self.desk.keeper, method)(*values)
+            except Exception as error:  # noqa: BLE001  # whatever a store raises
+                raise self.desk.not_stored(error, method)  # noqa: B904  # the same, or with its cause

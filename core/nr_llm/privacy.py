@@ -103,6 +103,8 @@ class StepRecord:
 
 Summary: TypeAlias = Callable[[Any], Mapping[str, JSON]]
 
+_NUMBERS: Final = frozenset({bool, int, float})  # masked by nobody
+
 _HEAD: Final = frozenset({"kind", "round", "duration_ms"})
 
 METADATA_FIELDS: Final = frozenset(
@@ -207,36 +209,43 @@ class StepFilter:
 
     def _payload(self, step: RunStep) -> dict[str, JSON]:
         payload: dict[str, JSON] = {}
+        keeps = self.level.keeps_content
         for name, value in step.given():
             if name in _HEAD:
                 continue
             if name in METADATA_FIELDS:
-                payload[name] = self._fact(name, plain(value))
-            elif name in CONTENT_FIELDS and not self.level.keeps_content:
-                payload.update({name: self._masked(item) for name, item in CONTENT_FIELDS[name](value).items()})
+                payload[name] = self._fact(name, value)
+            elif name in CONTENT_FIELDS and not keeps:
+                for key, item in CONTENT_FIELDS[name](value).items():
+                    payload[key] = self._masked(item)
             elif name == "messages_sent":
                 payload[name] = [self.message(message) for message in value]
             elif name in CONTENT_FIELDS or self.level is PrivacyLevel.FULL:
                 payload[name] = self._content(plain(value))
-        if not self.level.keeps_content:
+        if not keeps:
             payload["content_redacted"] = True
         return payload
 
-    def _fact(self, name: str, value: JSON) -> JSON:
+    def _fact(self, name: str, value: Any) -> JSON:
         """Return what survives at every level: below `full` without secrets, and of what others chose only names."""
+        if type(value) in _NUMBERS:
+            return value  # type: ignore[no-any-return]
+        value = plain(value)
         if self.level is PrivacyLevel.FULL:
-            return value
+            return value  # type: ignore[no-any-return]
         if name in _CHOSEN_ELSEWHERE:
             value = self._content(value) if self.level.keeps_content else _name(str(value))
         return self._masked(value)
 
     def _masked(self, value: JSON) -> JSON:
         """Return a value whose texts hold no secrets; its numbers and keys are ours."""
+        if type(value) in _NUMBERS:
+            return value
         if isinstance(value, str):
             return self._redactor.redact(value)
-        if isinstance(value, Mapping):
-            return {name: self._masked(item) for name, item in value.items()}
-        return [self._masked(item) for item in value] if isinstance(value, list) else value
+        if isinstance(value, list):
+            return [self._masked(item) for item in value]
+        return {name: self._masked(item) for name, item in value.items()} if isinstance(value, Mapping) else value
 
     def _content(self, value: JSON) -> JSON:
         return value if self.level is PrivacyLevel.FULL else _shortened(self._redactor.redact_json(value))

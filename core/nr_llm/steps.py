@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from enum import StrEnum
+from operator import attrgetter
 from typing import Any
 
 import attrs
@@ -118,12 +119,13 @@ class RunStep:
 
     def given(self) -> Iterator[tuple[str, Any]]:
         """Yield name and value of each field that applies."""
-        for name in _NAMES:
-            if (value := getattr(self, name)) is not None:
+        for name, value in zip(_NAMES, _VALUES(self), strict=True):
+            if value is not None:
                 yield name, value
 
 
 _NAMES = tuple(field.name for field in attrs.fields(RunStep))
+_VALUES = attrgetter(*_NAMES)
 
 
 def plain(value: Any) -> Any:

@@ -104,6 +104,8 @@ class RunStore(Protocol):
         blocking: Whether its methods wait for a disk or a network; async runs then call them in a thread.
         encrypts: Whether live states are encrypted where they are kept; may be left out by a store that keeps them
             nowhere but in memory.
+        at_once: Whether each step is kept by itself, where otherwise steps that follow each other are one change; may
+            be left out by a store that does not wish it.
     """
 
     blocking: bool

@@ -150,7 +150,7 @@ class ReplayCases:
                 found.append(replay(RunHistory(store, HOST), "run-1"))
 
         with Harness(tools=ALL, store=Wrapped(store, after=look_in), privacy="full") as harness:
-            face.run(harness, replies=[calling(("look", {})), "done"], tools=EVERY)
+            face.run(harness, replies=[calling(("put", {})), "done"], tools=EVERY)
 
         assert [step.kind for step in found[0].steps] == ["request", "llm", "tool"]
         assert found[0].same

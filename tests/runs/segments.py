@@ -85,7 +85,10 @@ def kind_of(change: RunChange) -> str:
     """Name what a change is for."""
     if change.status is not None:
         return "claim" if change.expect == WAITING else "wait" if change.status.waiting else "end"
-    return "step" if change.steps else "begin" if change.claim else "fence" if change.checkpoint else "renewal"
+    state = {} if change.checkpoint is None else change.checkpoint.state
+    if any(pending.get("started") for pending in state.get("pending", ())):
+        return "fence"
+    return "step" if change.steps else "begin" if change.claim else "renewal"
 
 
 def place_of(frame: FrameType | None) -> str | None:

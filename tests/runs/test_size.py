@@ -51,4 +51,4 @@ def test_a_round_adds_what_is_new(level: str, tmp_path: Path) -> None:
     early, late = sizes[60] - sizes[20], sizes[190] - sizes[150]
     assert len(sizes) == ROUNDS
     assert abs(late - early) < early / 50  # numbers get longer
-    assert max(written) <= 2
+    assert max(written) <= 4  # what a round says and what it is answered, as record and as live state

@@ -95,9 +95,12 @@ class Checkpoints(MemoryStore):
     Unlike other stores it lets a run begin anew under its old name.
 
     Attributes:
+        at_once: True: no checkpoint is left out.
         states: Every checkpoint, in order, read back from what was stored.
         ends: What runs, or segments of them, ended as.
     """
+
+    at_once = True
 
     def __init__(self) -> None:
         super().__init__()

@@ -5,13 +5,13 @@ from __future__ import annotations
 import threading
 import weakref
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
 
 import attrs
 from nr_llm.errors import NrLlmError, StoreError
-from sqlalchemy import URL, Connection, Engine
+from sqlalchemy import URL, Connection, Engine, PoolProxiedConnection
 from sqlalchemy.dialects.sqlite.pysqlite import SQLiteDialect_pysqlite
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.sql import ClauseElement
@@ -45,6 +45,10 @@ class Statement:
     text: str
     given: dict[str, Any]
 
+    def with_given(self, parameters: Parameters) -> Parameters:
+        """Return parameters with those that are always the same."""
+        return {**self.given, **parameters} if self.given else parameters
+
 
 class Session:
     """One connection while it is lent."""
@@ -52,15 +56,19 @@ class Session:
     def __init__(self, connection: Any) -> None:
         self._cursor = connection.cursor()
 
+    def begin(self) -> None:
+        """Begin a transaction that writes (SQLite)."""
+        self._cursor.execute("BEGIN IMMEDIATE")
+
     def rows(self, statement: Statement, parameters: Parameters) -> list[Row]:
         """Return the rows of a statement that has some."""
-        self._cursor.execute(statement.text, {**statement.given, **parameters})
+        self._cursor.execute(statement.text, statement.with_given(parameters))
         rows: list[Row] = self._cursor.fetchall()
         return rows
 
     def run(self, statement: Statement, parameters: Parameters) -> int:
         """Return how many rows a statement touched."""
-        self._cursor.execute(statement.text, {**statement.given, **parameters})
+        self._cursor.execute(statement.text, statement.with_given(parameters))
         return int(self._cursor.rowcount)
 
     def each(self, statement: Statement, parameters: Sequence[Parameters]) -> None:
@@ -93,10 +101,11 @@ class Database:
         self._statements: dict[Hashable, Statement] = {}
         self._opening = threading.RLock()
         self._writes = threading.Lock()
+        self._spare: list[PoolProxiedConnection] = []  # SQLite's, beside the pool: to ask that for one is dear
         self._held = False
         self._ready = False
         if self._own:
-            weakref.finalize(self, self.engine.dispose)  # a database nobody closes leaves no connection open either
+            weakref.finalize(self, _dispose, self.engine, self._spare)  # nobody has to close it
         watch(self)
 
     def statement(self, key: Hashable, build: Callable[[], ClauseElement]) -> Statement:
@@ -154,45 +163,55 @@ class Database:
     def writing(self) -> Iterator[Session]:
         """Lend a connection for one transaction: committed when the block ends, undone when it raises."""
         self.open()
-        with self._alone() if self.sqlite else nullcontext(), self.faults(), self._lent() as connection:
-            session = Session(connection)
-            try:
-                if self.sqlite:
-                    connection.execute("BEGIN IMMEDIATE")
-                yield session
-                connection.commit()
-            except BaseException:
-                with suppress(Exception):
-                    connection.rollback()
-                raise
+        alone = self._stand_in_line() if self.sqlite else None
+        try:
+            with self.faults(), self._lent() as connection:
+                session = Session(connection)
+                try:
+                    if alone is not None:
+                        session.begin()
+                    yield session
+                    connection.commit()
+                except BaseException:
+                    with suppress(Exception):
+                        connection.rollback()
+                    raise
+        finally:
+            if alone is not None:
+                alone.release()
 
-    @contextmanager
-    def _alone(self) -> Iterator[None]:
+    def _stand_in_line(self) -> threading.Lock:
         """Wait for the other writers of this process: SQLite has one at a time, and would be asked again and again."""
         writes = self._writes  # a child that is forked meanwhile has another
         if not writes.acquire(timeout=_QUEUE * self._bounds.wait):
             raise StoreError(f"{self.place}: other threads are writing for longer than {_QUEUE} times `wait_seconds`.")
+        return writes
+
+    def _take(self) -> PoolProxiedConnection:
         try:
-            yield
-        finally:
-            writes.release()
+            return self._spare.pop()
+        except IndexError:
+            return self.engine.raw_connection()
 
     @contextmanager
     def _lent(self) -> Iterator[Any]:
-        lent = self.engine.raw_connection()
+        lent = self._take()
         try:
             yield lent.dbapi_connection
         except BaseException as error:
             if self.engine.dialect.is_disconnect(error, lent.dbapi_connection, None):  # type: ignore[arg-type]
                 lent.invalidate()
+            lent.close()
             raise
-        finally:
+        if self.sqlite and self._own and not self._spare:
+            self._spare.append(lent)
+        else:
             lent.close()
 
     def close(self) -> None:
         """Close the connections that are not lent; new ones are made when they are needed."""
         if self._own:
-            self.engine.dispose()
+            _dispose(self.engine, self._spare)
         self._ready = False
 
     # -- forks -------------------------------------------------------------------------------------------------
@@ -201,7 +220,7 @@ class Database:
         """Wait for the write that is under way; SQLite's connections must not even be open."""
         self._held = self._writes.acquire(timeout=_PATIENCE)
         if self.sqlite and self._own:
-            self.engine.dispose()
+            _dispose(self.engine, self._spare)
 
     def after_fork(self) -> None:
         """Go on, in the parent."""
@@ -211,8 +230,15 @@ class Database:
     def in_child(self) -> None:
         """Begin anew, and leave the parent's connections alone."""
         self._writes, self._opening = threading.Lock(), threading.RLock()
-        _ABANDONED.append(self.engine.pool)
+        _ABANDONED.append((self.engine.pool, *self._spare))
+        self._spare.clear()
         self.engine.dispose(close=False)
+
+
+def _dispose(engine: Engine, spare: list[PoolProxiedConnection]) -> None:
+    while spare:
+        spare.pop().close()
+    engine.dispose()
 
 
 def each_chunk(values: Iterable[str], size: int) -> Iterator[list[str]]:

@@ -18,6 +18,8 @@ _NOUGHT: Final = "0"
 
 def split(amount: Decimal) -> tuple[int, str]:
     """Return an amount as whole units, and what is left of it as text; ``0`` but for very odd amounts."""
+    if not amount:
+        return 0, _NOUGHT
     if not amount.is_finite() or abs(amount) >= _MOST // 10**UNIT:
         return 0, str(amount)
     units = int(_EXACT.scaleb(amount, UNIT))

@@ -19,10 +19,12 @@ from nr_llm.effects import CallOutcome
 from nr_llm.errors import InvalidOutputError, InvalidValueError
 from nr_llm.messages import ChatMessage
 from nr_llm.options import Options
-from nr_llm.outputs import Output
+from nr_llm.outputs import Output, output_of
+from nr_llm.providers import Model
 from nr_llm.results import ToolResult
 from nr_llm.specs import ToolSpec
 from nr_llm.state import PendingCall, RunState, TerminationReason
+from nr_llm.toolbox import Toolbox
 
 NAME = "final_answer"
 """Name of the tool whose arguments are the answer, unless another tool has it."""
@@ -127,6 +129,15 @@ class Answering:
         except InvalidValueError as error:
             return (str(error),)
         return ()
+
+
+def answering_of(kind: Any, model: Model, toolbox: Toolbox) -> Answering | None:
+    """Return the way to an answer of a kind, which the model knows or a tool has to show; None for any text."""
+    if kind is None:
+        return None
+    output, way = output_of(kind), model.structured_output
+    native = way == "native" or (way == "closed" and output.closed) or (way == "alone" and not toolbox.offered)
+    return Answering.by(output, native=native, taken=toolbox.offered)
 
 
 def _asking(state: RunState, text: str, *, repairs: int = 0) -> RunState:

@@ -11,7 +11,7 @@ from typing import Any, Unpack
 
 import attrs
 
-from nr_llm._answering import Answering
+from nr_llm._answering import Answering, answering_of
 from nr_llm._begun import setting_of
 from nr_llm._checks import Verdicts, check_settings, resumable, said, secrets_of
 from nr_llm._choice import Source, ToolChoice, choose, listed
@@ -40,7 +40,6 @@ from nr_llm.limits import Limits
 from nr_llm.messages import ToolCall
 from nr_llm.middleware import within
 from nr_llm.options import Options, between
-from nr_llm.outputs import output_of
 from nr_llm.plugins import RegisteredTool
 from nr_llm.privacy import PrivacyLevel, StepFilter, strictest, strictest_named
 from nr_llm.providers import Model, Provider
@@ -140,7 +139,7 @@ class Assembly:
         provider, known = model.provider, model.known
         tools, actor = settings.get("tools"), settings.get("actor") or self.actor
         toolbox = self.toolbox(tools, actor, known.max_tools, configuration=configuration)
-        answering = _answering(settings.get("output"), known, toolbox)
+        answering = answering_of(settings.get("output"), known, toolbox)
         limits = model.limits(settings.get("limits") or self.limits)
         level = strictest_named(
             self.privacy, settings.get("privacy"), None if configuration is None else configuration.privacy
@@ -210,7 +209,7 @@ class Assembly:
             remedy = "Pass tools=[...] when you resume, as you did when the run began."
             raise UnknownNameError("tool", error.name, known=self.tools(), remedy=remedy) from error
         desk = self._desk(state, toolbox, provider=provider, actor=actor, **_extras(settings))
-        answering = _answering(settings.get("output") or state.output, known, toolbox)
+        answering = answering_of(settings.get("output") or state.output, known, toolbox)
         plan = self._plan(state, known, toolbox, answering, provider=provider, streamed=streamed)
         bound = None if configuration is None else configuration.privacy
         begun = None if taking is None else taking.run.head.privacy
@@ -387,14 +386,6 @@ class Assembly:
                 "secret", alias, known=self.secrets, remedy="Pass it to the Runtime as secrets={...}."
             )
         return self.secrets[alias].reveal()
-
-
-def _answering(kind: Any, model: Model, toolbox: Toolbox) -> Answering | None:
-    if kind is None:
-        return None
-    output, way = output_of(kind), model.structured_output
-    native = way == "native" or (way == "closed" and output.closed) or (way == "alone" and not toolbox.offered)
-    return Answering.by(output, native=native, taken=toolbox.offered)
 
 
 def _extras(settings: ResumeSettings) -> dict[str, Any]:

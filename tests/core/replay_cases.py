@@ -127,15 +127,16 @@ class ReplayCases:
         assert again.differences == ()
         assert again.state.reason is TerminationReason.FAILED
 
-    def test_a_run_that_was_stopped(self, face: Face, store: RunStore) -> None:
-        """Also by another process, in the middle of a turn."""
+    @pytest.mark.parametrize("name", ["look", "put"])
+    def test_a_run_that_was_stopped(self, face: Face, store: RunStore, name: str) -> None:
+        """Also by another process, in the middle of a turn, or after it."""
 
         def stop(change: RunChange) -> None:
             if any(step.kind == "llm" for step in change.steps):
                 RunHistory(store, HOST).cancel("run-1")
 
         with Harness(tools=ALL, store=Wrapped(store, before=stop), privacy="full") as harness:
-            face.run(harness, replies=[calling(("look", {}))], tools=EVERY)
+            face.run(harness, replies=[calling((name, {}))], tools=EVERY)
         again = replay(RunHistory(store, HOST), "run-1")
 
         assert again.differences == ()

@@ -21,6 +21,7 @@ class Noting(MemoryStore):
     def __init__(self, *, blocking: bool = False) -> None:
         super().__init__()
         self.blocking = blocking
+        self.at_once = False
         self.changes: list[list[str]] = []
         self.replied = threading.Event()
 
@@ -88,7 +89,8 @@ def test_a_step_that_has_waited_long_enough(face: Face, store: Noting, monkeypat
 
 
 @pytest.mark.usefixtures("patient")
-def test_a_call_that_a_person_is_asked_about(face: Face, store: Noting) -> None:
+@pytest.mark.parametrize("watched", [False, True])
+def test_a_call_that_a_person_is_asked_about(face: Face, store: Noting, watched: bool) -> None:
     """The reply is kept before its preview is made, which may take time."""
     seen: list[bool] = []
 
@@ -101,6 +103,7 @@ def test_a_call_that_a_person_is_asked_about(face: Face, store: Noting) -> None:
         """Write, with a person's consent."""
         return "changed"
 
+    store.at_once = watched
     with Harness(tools=[change], store=store) as harness:
         held = face.run(harness, replies=[calling(("change", {}))], tools=["change"])
 

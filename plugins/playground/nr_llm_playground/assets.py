@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 from collections.abc import Mapping
 from functools import cache
@@ -30,11 +31,13 @@ class Asset:
 
     Attributes:
         content: Its bytes.
+        packed: The same, packed with gzip.
         kind: Its media type.
         tag: What a browser asks with whether it has changed.
     """
 
     content: bytes
+    packed: bytes
     kind: str
     tag: str
 
@@ -47,13 +50,19 @@ def assets() -> Mapping[str, Asset]:
         kind = KINDS.get(entry.name.rpartition(".")[2])
         if kind is not None and entry.is_file():
             content = entry.read_bytes()
-            found[entry.name] = Asset(content, kind, f'"{hashlib.sha256(content).hexdigest()[:32]}"')
+            packed, digest = gzip.compress(content, mtime=0), hashlib.sha256(content).hexdigest()[:32]
+            found[entry.name] = Asset(content, packed, kind, digest)
     return found
 
 
 def served(asset: Asset, request: Request) -> Response:
-    """Return the answer with a file, or that it has not changed."""
-    headers = {"Cache-Control": "no-cache", "ETag": asset.tag}
-    if asset.tag in request.headers.get("if-none-match", ""):
+    """Return the answer with a file, packed where the browser takes that, or that it has not changed."""
+    packs = "gzip" in request.headers.get("accept-encoding", "")
+    tag = f'"{asset.tag}-gzip"' if packs else f'"{asset.tag}"'
+    headers = {"Cache-Control": "no-cache", "ETag": tag, "Vary": "Accept-Encoding"}
+    if tag in request.headers.get("if-none-match", ""):
         return Response(status_code=304, headers=headers)
-    return Response(asset.content, headers={**headers, "Content-Type": asset.kind})
+    headers |= {"Content-Type": asset.kind}
+    if packs:
+        return Response(asset.packed, headers={**headers, "Content-Encoding": "gzip"})
+    return Response(asset.content, headers=headers)

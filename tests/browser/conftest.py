@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import shutil
+import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
+from nr_llm_playground.app import create_app
+from nr_llm_playground.guard import LOOPBACK
+from nr_llm_playground.serve import Server, bound
+from nr_llm_playground.tokens import Token
 
 from tests.browser.fake import World, serving
-from tests.browser.shop import GATE, make_shop
+from tests.browser.shop import ANN, GATE, make_shop
 
 SWITCHES = [
     "--no-sandbox",
@@ -46,8 +53,27 @@ def world() -> Iterator[World]:
 
 @pytest.fixture
 def address(world: World) -> Iterator[str]:
+    """Where the page is: behind the server of the tests, unless a module wants the playground's own."""
     with serving(world) as address:
         yield address
+
+
+@contextmanager
+def playground() -> Iterator[str]:
+    """Serve the shop by the playground's own server, as its command does, and give the address with its key."""
+    GATE.clear()
+    runtime, _ = make_shop()
+    token, listening = Token(), bound("127.0.0.1", 0)
+    app = create_app(runtime, actor=lambda _: ANN, token=token, hosts=LOOPBACK)
+    server: Any = Server(app)
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
+    with runtime:
+        thread.start()
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}/#token={token.secret}"
+        GATE.set()
+        server.should_exit = True
+        thread.join(20)
+    listening.close()
 
 
 class Watch:
@@ -56,6 +82,7 @@ class Watch:
     def __init__(self, page: Any, address: str) -> None:
         self.faults: list[str] = []
         self.expected: list[str] = []
+        self.posted: list[tuple[str, Any]] = []
         origin = urlsplit(address).netloc
         page.on("pageerror", lambda error: self.faults.append(f"error: {error}"))
         page.on("console", lambda said: said.type == "error" and self.faults.append(f"console: {said.text}"))
@@ -64,6 +91,16 @@ class Watch:
             "request",
             lambda sent: urlsplit(sent.url).netloc not in {origin, ""} and self.faults.append(f"left: {sent.url}"),
         )
+
+        page.on("request", self._post)
+
+    def _post(self, sent: Any) -> None:
+        if sent.method == "POST":
+            self.posted.append((urlsplit(sent.url).path, json.loads(sent.post_data)))
+
+    def sent(self, end: str) -> list[Any]:
+        """Return the bodies that went to addresses with this end."""
+        return [body for path, body in self.posted if path.endswith(end)]
 
     def expect(self, text: str) -> None:
         """Say that the browser will report this, as it does with each failed request."""

@@ -245,7 +245,7 @@ class Handler(BaseHTTPRequestHandler):
             case ["runs", run_id], _:
                 return self.json(200, world.detail(run_id))
             case ["runs", run_id, "events"], _:
-                return self.events(run_id, int(query["after"]))
+                return self.events(run_id, int(query.get("after", -1)))
             case ["runs", run_id, "cancel"], _:
                 stream = world.segments[run_id][-1].stream
                 stream.cancel("a person said so") if stream else None

@@ -22,7 +22,6 @@ SETTINGS = {
     "light": {**WIDE, "color_scheme": "light"},
     "dark": {**WIDE, "color_scheme": "dark"},
     "narrow": {**NARROW, "color_scheme": "light"},
-    "narrow-dark": {**NARROW, "color_scheme": "dark"},
 }
 
 

@@ -3,16 +3,36 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from nr_llm.feed import Feed, lines
 
-from tests.browser.fake import World
-from tests.browser.shop import ANN
+from tests.browser.fake import World, serving
+from tests.browser.shop import ANN, make_shop
 from tests.browser.steps import module
 
 pytest.importorskip("playwright", reason="install playwright, or run the session `browser`")
+
+
+@pytest.fixture(scope="module")
+def world() -> Iterator[World]:
+    """One shop for all: nothing here changes it."""
+    runtime, store = make_shop()
+    with runtime:
+        yield World(runtime, store)
+
+
+@pytest.fixture(scope="module")
+def page(browser: Any, world: World) -> Iterator[Any]:
+    """One page for all: its modules are asked, and it stays as it is."""
+    with serving(world) as address:
+        page = browser.new_page()
+        page.goto(address)
+        yield page
+        page.close()
+
 
 HIDDEN = {
     "\u202e": "U+202E",

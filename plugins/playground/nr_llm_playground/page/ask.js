@@ -19,7 +19,7 @@ export function askForm(start) {
     context = given;
     const { models = [], configurations = [] } = context;
     $("model").replaceChildren(h("option", { value: "" }, context.default_model ? `Default (${context.default_model})` : "Default"), ...models.map((model) => told("option", { value: model.name }, model.name)));
-    $("configuration").replaceChildren(h("option", { value: "" }, "None"), ...configurations.map((one) => told("option", { value: one.name }, one.name)));
+    $("configuration").replaceChildren(h("option", { value: "" }, context.default_configuration ? `Default (${context.default_configuration})` : "None"), ...configurations.map((one) => told("option", { value: one.name }, one.name)));
     for (const node of [$("configuration"), document.querySelector(".when")]) node.hidden = !configurations.length;
     const { defaults = {}, caps = {} } = context.limits ?? {};
     $("limits").replaceChildren(
@@ -117,7 +117,7 @@ export function askForm(start) {
   }
 
   async function attach() {
-    const cap = context?.limits?.body_bytes ?? 1 << 20;
+    const cap = context?.limits?.upload_bytes ?? 1 << 20;
     const read = await Promise.all([...$("files").files].map(async (file) => ({ name: file.name, media_type: file.type || "application/octet-stream", data: await base64(file) })));
     files.push(...read);
     $("files").value = "";

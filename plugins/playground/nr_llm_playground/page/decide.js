@@ -1,7 +1,7 @@
 /** Lets a person decide about calls that wait: each seen whole, each decided by itself, none by accident. */
 
 import { jsonView, previewView } from "./artifacts.js";
-import { h, pill, put, told } from "./dom.js";
+import { h, longText, pill, put, told } from "./dom.js";
 import { schemaForm } from "./forms.js";
 import { count, parse, stringify } from "./text.js";
 
@@ -63,14 +63,13 @@ function callCard(call, tool, changed) {
   const fault = h("p", { class: "faint", role: "status" });
   const area = h("textarea", { class: "mono", rows: 6, spellcheck: "false", "aria-label": `Arguments of ${call.name} as JSON`, value: known ? stringify(call.arguments, 2) : "", input: () => (check(), changed()) });
   const editor = h("div", { hidden: true }, area, fault, call.preview && h("p", { class: "faint" }, "The preview is about the model's arguments, not about yours."));
-  const seen = known ? jsonView(call.arguments, `Arguments of ${call.name}`) : h("p", { class: "note" }, "The arguments are withheld from this view, so it can only be declined here.");
+  const seen = h("div", {}, call.malformed ? [h("p", { class: "note bad" }, "What the model sent is no valid JSON, so the tool will not be run with it:"), longText(call.malformed, { exact: true })] : known ? jsonView(call.arguments, `Arguments of ${call.name}`) : h("p", { class: "note" }, "The arguments are withheld from this view, so it can only be declined here."));
   const edit = h("button", { type: "button", class: "quiet", "aria-expanded": "false", click: () => toggle() }, "Edit arguments");
   const radio = (value, label, disabled) => h("label", { class: `choice ${value}` }, h("input", { type: "radio", name, value, disabled, change: changed }), label);
   const node = h("fieldset", { class: "call", "data-index": call.index }, h("legend", {}, `Call ${call.index}`), head(call, tool), seen, editor, known && edit, call.preview && h("div", {}, h("h5", {}, "What it would do"), previewView(call.preview)), h("div", { class: "choices" }, radio("approve", "Approve", !call.digest || !known), radio("deny", "Deny", !call.digest)), !call.digest && h("p", { class: "note" }, "Whoever may decide about it sees more than this view shows."));
 
   function toggle() {
-    editor.hidden = !editor.hidden;
-    seen.hidden = !editor.hidden;
+    [editor.hidden, seen.hidden] = [!editor.hidden, editor.hidden];
     edit.setAttribute("aria-expanded", String(!editor.hidden));
     put(edit, editor.hidden ? "Edit arguments" : "Keep the model's arguments");
     changed();

@@ -12,7 +12,7 @@
 /** Characters of a reply that are kept while it is written; its step brings the whole of it. */
 const LIVE = 200000;
 
-const LAST = new Set(["done", "awaiting_approval", "awaiting_input", "cancelled", "error", "budget", "guardrail_blocked", "guardrail_approval_required"]);
+const LAST = new Set(["unfinished", "done", "awaiting_approval", "awaiting_input", "cancelled", "error", "budget", "guardrail_blocked", "guardrail_approval_required"]);
 
 /** @param {any} line @returns {boolean} whether nothing follows it in its segment */
 export const isLast = (line) => LAST.has(line.event);
@@ -51,7 +51,7 @@ export function fold(run, line) {
 
 const TAKE = {
   context(run, line) {
-    if (run.context) run.spent = run.totals.ms;
+    if (run.context) run.spent = line.t >= run.totals.ms ? 0 : run.totals.ms; // a recording counts on
     Object.assign(run, { id: line.run_id ?? run.id, model: line.model ?? run.model, context: line, segment: line.segment ?? run.segment });
     Object.assign(run, { status: "running", end: null, pending: [] });
     for (const call of run.calls) if (call.state === "wait") change(call, { state: "queued" });
@@ -178,12 +178,14 @@ const asks = (pending, call) => pending.some((one) => one.waits && one.name === 
 
 function ended(run, line) {
   const waits = line.event.startsWith("awaiting");
+  if (line.event === "unfinished") return void Object.assign(run, { status: line.status ?? "running", elsewhere: true });
   Object.assign(run, { status: line.event, end: line, pending: waits ? (line.pending ?? []) : [], id: line.run_id || run.id });
   if (line.usage) {
     const { input_tokens: input, output_tokens: output, cached_tokens: cached, total_tokens: total } = line.usage;
     const known = { input, output, cached, total, rounds: line.rounds };
     for (const [name, value] of Object.entries(known)) if (value != null) run.totals[name] = value;
     run.totals.cost = line.cost ?? null;
+    if (line.seconds != null) run.totals.ms = line.seconds * 1000;
     run.totals.currency = line.currency ?? null;
   }
   if (run.reply) change(run.reply, { state: "off" });

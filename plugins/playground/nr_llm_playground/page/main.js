@@ -1,6 +1,6 @@
 /** Joins the parts: lines come in, are folded into a run, and one frame later the page shows it. */
 
-import { ApiError, ask, get, query, runPath } from "./api.js";
+import { ApiError, ask, get, runPath } from "./api.js";
 import { askForm } from "./ask.js";
 import { decideView } from "./decide.js";
 import { detail } from "./detail.js";
@@ -70,7 +70,7 @@ function drawStrip(run) {
   const store = state.context?.store ?? {};
   summary.draw({
     run, live: state.replaying ? "" : live,
-    limit: state.body?.limits?.rounds ?? state.context?.limits?.defaults?.rounds,
+    limit: run.context?.rounds_limit,
     level: run.context?.level ?? state.info?.level ?? store.level, kept: !state.demo && (state.info ? true : store.kept),
     replayable: whole && !running && state.raw.length > 1, whyNot: state.info?.why_not,
     recorded: state.demo ? "demo" : state.replaying && player.pos() < player.all() ? "playing" : "",
@@ -103,7 +103,7 @@ function announce(run) {
 let bannered = "";
 function drawBanners(run) {
   const { problem, link, demo, back } = state;
-  const known = stringify([problem && [problem.message, problem.id], link, demo, back, run?.end?.reason, state.loading]);
+  const known = stringify([problem && [problem.message, problem.id], link, demo && run?.context?.label, back, run?.elsewhere, state.loading]);
   if (known === bannered) return;
   bannered = known;
   const found = [];
@@ -111,7 +111,8 @@ function drawBanners(run) {
   if (link.state === "lost") found.push(banner("wait", `The connection is lost. Trying again (${link.tries}) …`));
   if (link.state === "gone") found.push(banner("bad", "The connection could not be had again. The run may go on without you.", h("button", { type: "button", click: () => openRun(state.run.id) }, "Try again")));
   if (back) found.push(banner("ok", "The connection is back; nothing was missed unless a gap is shown."));
-  if (demo) found.push(banner("demo", "This is a recorded run, played from a file that comes with the playground. No model is asked.", h("button", { type: "button", click: () => leave() }, "Leave it")));
+  if (demo) found.push(banner("demo", run?.context?.label ?? "This is a recorded run: no model is asked.", h("button", { type: "button", click: () => leave() }, "Leave it")));
+  if (run?.elsewhere) found.push(banner("wait", "This run goes on elsewhere, in another process.", h("button", { type: "button", click: () => openRun(run.id) }, "Look again")));
   if (state.loading) found.push(banner("wait", "Loading …"));
   $("banners").replaceChildren(...found);
 }
@@ -166,6 +167,7 @@ function take(raw, line) {
   if (line.event === "heartbeat") return;
   state.raw.push(raw);
   if (state.raw.length > KEPT) state.raw = thinner(state.raw);
+  if (line.event === "context" && line.source === "store" && state.run.context) Object.assign(state, { run: begin(), raw: [raw] });
   const fresh = !state.run.id;
   fold(state.run, line);
   if (fresh && state.run.id) {
@@ -191,19 +193,27 @@ function back() {
 
 async function listen(open) {
   const { signal } = stop;
-  const { run } = state;
   state.link = { state: "live" };
   ready();
   const link = (now) => !signal.aborted && ((state.link = now), ready(), now.regained && back());
   try {
-    await follow(open, { line: (raw, line) => !signal.aborted && take(raw, line), link, at: () => ({ id: run.id, next: run.next, segment: run.segment }), signal });
+    await follow(open, { line: (raw, line) => !signal.aborted && take(raw, line), link, at: () => state.run, signal });
   } finally {
     if (!signal.aborted) {
       if (state.link.state !== "gone") state.link = { state: "over" };
       ready();
       list.load();
+      askAgain(state.run);
     }
   }
+}
+
+/** Asks for the calls a run waits with, where a filtered view leaves out what decides about them. */
+async function askAgain(run) {
+  if (!run?.pending.some((call) => !call.digest)) return;
+  const info = await get(runPath(run.id)).catch(() => null);
+  if (info?.pending?.length) run.pending = info.pending;
+  ready();
 }
 
 async function start(body) {
@@ -260,8 +270,8 @@ async function openRun(id, { replace = true } = {}) {
   try {
     const info = await get(runPath(id), { signal });
     Object.assign(state, { info, loading: false, run: begin(id) });
-    if (info.live) return await listen(() => ask(runPath(id, `/events?${query({ after: -1 })}`), { signal }));
-    const response = await ask(runPath(id, "/events?after=-1"), { signal });
+    if (info.live) return await listen(() => ask(runPath(id, "/events"), { signal }));
+    const response = await ask(runPath(id, "/events"), { signal });
     for await (const { raw, line } of linesOf(response, { signal })) {
       take(raw, line);
       if (isLast(line) && info.pending?.length) Object.assign(state.run, { pending: info.pending });

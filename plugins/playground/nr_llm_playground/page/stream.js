@@ -74,7 +74,7 @@ export async function follow(open, { line: take, link, at, signal }) {
     link({ state: "lost", tries });
     await pause(Math.min(8000, 250 * 2 ** tries), signal);
     if (signal.aborted) return;
-    request = () => ask(runPath(id, `/events?${query({ after: next - 1, segment: segment || "" })}`), { signal });
+    request = () => ask(runPath(id, `/events?${query({ after: next ? next - 1 : null, segment })}`), { signal });
   }
 }
 

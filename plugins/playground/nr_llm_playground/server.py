@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Callable
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import attrs
 from nr_llm._aside import aside
@@ -103,11 +103,7 @@ class Server:
             text = f"{self.caps.streams} feeds are being read, as many as this server takes; close one."
             raise Refusal(429, "busy", text, headers={"Retry-After": "5"})
         self.streams += 1
-        gone: list[Any] = [None]
+        return self._leave
 
-        def leave() -> None:
-            if gone:
-                gone.clear()
-                self.streams -= 1
-
-        return leave
+    def _leave(self) -> None:
+        self.streams -= 1

@@ -204,6 +204,16 @@ class TestToken:
 
         asyncio.run(main())
 
+    def test_the_page_itself(self) -> None:
+        """It is shown to anybody: it holds nothing, and takes the token from its address."""
+
+        async def main() -> None:
+            client, _ = self.app()
+            assert (await client.get("/")).status == 200
+            assert (await client.get("/assets/main.js")).status == 200
+
+        asyncio.run(main())
+
     def test_the_exchange(self) -> None:
         """The token is exchanged for a cookie that scripts cannot read and other sites do not send."""
 
@@ -507,7 +517,7 @@ class TestLoad:
         async def main() -> None:
             gate = Gate()
             caps = Caps(tail_bytes=8_000, stalled_seconds=0.01)
-            words = "word " * 4_000
+            words = "word " * 1_000
             async with opened(calling(("wait", {})), words, tools=[gate.tool], caps=caps) as (client, app, _):
                 slow = client.begin("POST", "/api/runs", BODY)
                 run_id = (await slow.until("context"))["run_id"]
@@ -562,6 +572,25 @@ async def settled(client: Client) -> None:
 
 class TestLeaks:
     """What is told of a failure."""
+
+    def test_an_answer_that_breaks(self) -> None:
+        """Once it has begun there is no second one: the server closes the connection."""
+
+        async def main() -> None:
+            async with opened("hello") as (_, app, _):
+                taken: list[Any] = []
+
+                async def broken(message: Any) -> None:
+                    taken.append(message["type"])
+                    raise OSError("gone")
+
+                headers = [(b"host", b"localhost"), (b"x-user", b"root")]
+                scope = {"type": "http", "method": "GET", "path": "/", "headers": headers, "query_string": b""}
+                with pytest.raises(OSError, match="gone"):
+                    await app(scope, None, broken)  # type: ignore[arg-type]
+                assert taken == ["http.response.start"]
+
+        asyncio.run(main())
 
     def test_a_fault_of_ours(self, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
         """An id and nothing of it; the log has it under that id."""

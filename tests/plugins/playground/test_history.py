@@ -21,7 +21,8 @@ BODY = {"prompt": "How many lamps?"}
 
 def kept(store: MemoryStore, run_id: str, *, status: str = "completed", **change: Any) -> None:
     """Keep a run that has a status, and no steps."""
-    head = RunHead(run_id=run_id, model="scripted:demo", actor=ANN, began=change.pop("began", 100.0))
+    known = {name: change.pop(name) for name in ("began", "privacy") if name in change}
+    head = RunHead(run_id=run_id, model="scripted:demo", actor=ANN, **({"began": 100.0} | known))
     start = RunChange(run_id=run_id, at=100.0)
     store.create(head, start)
     end = RunChange(run_id=run_id, at=101.5, status=RunStatus(status), **change)
@@ -59,6 +60,18 @@ class TestList:
                 image_run, text_run = (await client.get("/api/runs")).json()["runs"]
                 assert image_run["prompt"].strip() == "what is this?"
                 assert text_run["prompt"] == "x" * PROMPT_CHARACTERS
+
+        asyncio.run(main())
+
+    def test_a_run_without_a_question(self) -> None:
+        """One that ended before it asked anything has none."""
+
+        async def main() -> None:
+            store = MemoryStore()
+            kept(store, "r", privacy="full")
+            async with opened("ok", store=store) as (client, _, _):
+                [run] = (await client.get("/api/runs")).json()["runs"]
+                assert (run["run_id"], run["prompt"]) == ("r", None)
 
         asyncio.run(main())
 

@@ -96,8 +96,10 @@ class TestBegin:
                 files = [
                     {"name": "../a/table.csv", "media_type": "text/csv", "data": text},
                     {"name": "dot.png", "media_type": "text/plain", "data": base64.b64encode(PNG).decode()},
+                    {"name": "odd", "media_type": "audio/x-odd", "data": base64.b64encode(b"\xff\xfe").decode()},
+                    {"name": "nul", "data": base64.b64encode(b"a\0b").decode()},
                 ]
-                provider._model["attachments"] = ("image/",)
+                provider._model["attachments"] = ("image/", "audio/", "application/")
                 body = {
                     "model": "scripted:other",
                     "system": "Be brief.",
@@ -115,7 +117,11 @@ class TestBegin:
                 assert reply.lines[0]["rounds_limit"] == 3
                 assert (request.model, request.options.temperature, request.options.max_tokens) == ("other", 0.5, 9)
                 assert (system.content, user.content) == ("Be brief.", "hi\n\nFile table.csv:\n1;2")
-                assert [(one.media_type, one.name) for one in user.attachments] == [("image/png", "dot.png")]
+                assert [(one.media_type, one.name) for one in user.attachments] == [
+                    ("image/png", "dot.png"),
+                    ("audio/x-odd", "odd"),
+                    ("application/octet-stream", "nul"),
+                ]
 
         asyncio.run(main())
 
@@ -167,6 +173,19 @@ class TestBegin:
                 assert (await begun(client, continues=waits)).code == "not_ended"
                 metadata = (await begun(client)).lines[0]["run_id"]
                 assert (await begun(client, continues=metadata)).code == "configuration"
+
+        asyncio.run(main())
+
+    def test_a_question_nobody_answered(self) -> None:
+        """It is not asked again with the next one."""
+
+        async def main() -> None:
+            error = AuthenticationError("the key is not known", provider="scripted", status=401)
+            async with opened(error, "hello", privacy="full") as (client, _, runtime):
+                failed = (await begun(client, prompt="lost")).lines[0]["run_id"]
+                await begun(client, prompt="found", continues=failed)
+                provider: Any = runtime.provider("scripted")
+                assert [one.content for one in provider.requests[-1].messages] == ["found"]
 
         asyncio.run(main())
 
@@ -459,14 +478,14 @@ class TestWatch:
         """Its texts are cut, and it says so; the run itself has all of them."""
 
         async def main() -> None:
-            async with opened("x" * 90_000, caps=Caps(line_bytes=20_000)) as (client, _, runtime):
+            async with opened("x" * 12_000, caps=Caps(line_bytes=8_000)) as (client, _, runtime):
                 reply = await begun(client, privacy="full")
-                assert max(len(line) for line in reply.body.splitlines()) < 20_000
+                assert max(len(line) for line in reply.body.splitlines()) < 8_000
                 assert reply.lines[-1]["cut"] is True
                 assert reply.lines[-1]["event"] == "done"
                 assert runtime.store is not None
                 [_, said] = runtime.store.transcript(reply.lines[0]["run_id"])
-                assert len(str(said.message)) > 90_000
+                assert len(str(said.message)) > 12_000
 
         asyncio.run(main())
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 import sys
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
 PORT: Final = 8765
 """The port unless another is named: one that is easy to remember, so that the browser knows the address again."""
+
+EVERYWHERE: Final = frozenset({"0.0.0.0", "::"})  # noqa: S104 - compared, and bound only when that is allowed
+"""Addresses that stand for all of this machine's."""
 
 LEVELS: Final = ("none", "metadata", "redacted", "full")
 """How much of a run may be kept, strictest first; a test holds them equal to the core's."""
@@ -113,6 +116,7 @@ def _settle(store: RunStore) -> None:
 
 def _serve(runtime: Runtime, listening: socket.socket, host: str, *, opens: bool, tell: Callable[..., None]) -> None:
     from nr_llm_playground.app import create_app
+    from nr_llm_playground.guard import is_loopback
     from nr_llm_playground.serve import serve
     from nr_llm_playground.tokens import Token
 
@@ -122,13 +126,25 @@ def _serve(runtime: Runtime, listening: socket.socket, host: str, *, opens: bool
         return actor
 
     app = create_app(runtime, actor=who, token=token, hosts=_names(host, port))
-    address = f"http://{_shown(host)}:{port}/#token={token.secret}"
+    address = f"http://{_called(host)}:{port}/#token={token.secret}"
     tell(address, host=host, port=port)
-    if opens:
-        import webbrowser
+    if not is_loopback(host):
+        click.echo("Requests are not encrypted: whoever is on the way reads them, and the key.", err=True)
+    with _opened(address) if opens else nullcontext():
+        serve(app, listening)
 
-        webbrowser.open(address)
-    serve(app, listening)
+
+@contextmanager
+def _opened(address: str) -> Iterator[None]:
+    """Open a browser; it is told the address by a file, since others may read with what a program was started."""
+    import tempfile
+    import webbrowser
+
+    with tempfile.NamedTemporaryFile("w", prefix="nr-llm-playground-", suffix=".html", encoding="utf-8") as file:
+        file.write(f'<!doctype html><meta http-equiv="refresh" content="0;url={address}"><title>Playground</title>')
+        file.flush()
+        webbrowser.open(Path(file.name).as_uri())
+        yield
 
 
 def _me() -> Actor:
@@ -141,13 +157,14 @@ def _me() -> Actor:
 
 def _names(host: str, port: int) -> list[str]:
     """Return the names under which the page is reached; at an address for all of them, any that the user has."""
-    from nr_llm_playground.guard import LOOPBACK
+    from nr_llm_playground.guard import LOOPBACK, is_host
 
-    return [f"{name}:{port}" for name in dict.fromkeys((*LOOPBACK, *_own_names(host)))]
+    names = dict.fromkeys((*LOOPBACK, *_own_names(host)))
+    return [f"{name}:{port}" for name in names if is_host(name)]
 
 
 def _own_names(host: str) -> list[str]:
-    if host not in {"0.0.0.0", "::"}:  # noqa: S104 - compared, and bound only when that is allowed
+    if host not in EVERYWHERE:
         return [_shown(host)]
     name = socket.gethostname()
     try:
@@ -155,6 +172,11 @@ def _own_names(host: str) -> list[str]:
     except OSError:
         found = set()
     return [name, *sorted(map(_shown, found))]
+
+
+def _called(host: str) -> str:
+    """Return what a browser may call the server: an address for all of them is none that can be opened."""
+    return socket.gethostname() if host in EVERYWHERE else _shown(host)
 
 
 def _shown(host: str) -> str:

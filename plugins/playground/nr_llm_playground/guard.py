@@ -115,6 +115,11 @@ def check_header(headers: Headers) -> None:
         raise Refusal(403, "header", "A call of the API carries the header X-NR-LLM: 1.")
 
 
+def is_host(name: str) -> bool:
+    """Return whether a name can be that of a host as a browser sends it."""
+    return _HOST.fullmatch(name) is not None
+
+
 def is_loopback(host: str) -> bool:
     """Return whether a server bound to an address is reached from this machine alone."""
     from nr_llm._reach import loopback

@@ -25,7 +25,7 @@ from nr_llm_playground.lines import line_of
 PAGE: Final = 50
 """Runs of one page of the history."""
 
-SEARCHED: Final = 500
+SEARCHED: Final = 200
 """Runs that a search for a text looks at before it says how to go on."""
 
 PROMPT_CHARACTERS: Final = 120
@@ -115,9 +115,8 @@ def listed(history: RunHistory, wanted: Wanted) -> dict[str, JSON]:
     for i, run in enumerate(runs):
         if len(rows) == wanted.limit:
             return {"runs": rows, "next": _mark(runs[i - 1])}
-        row = summary(history, run)
-        if _has(row, wanted.text.casefold()):
-            rows.append(row)
+        if _has(history, run, wanted.text.casefold()):
+            rows.append(summary(history, run))
     more = len(found) >= query.limit
     return {"runs": rows, "next": _mark(runs[-1]) if more and runs else None}
 
@@ -131,12 +130,11 @@ def _with_inbox(history: RunHistory, found: list[StoredRun], wanted: Wanted) -> 
     return sorted((*found, *kept), key=lambda run: (run.head.began, run.run_id), reverse=True)
 
 
-def _has(row: Mapping[str, Any], text: str) -> bool:
-    actor = row["actor"]["id"] if row["actor"] else ""
-    return any(
-        text in str(value or "").casefold()
-        for value in (row["run_id"], row["prompt"], row["model"], row["configuration"], actor)
-    )
+def _has(history: RunHistory, run: StoredRun, text: str) -> bool:
+    """Return whether a run has a text in what is known of it; its question, which takes a look, comes last."""
+    actor = "" if run.head.actor is None else run.head.actor.id
+    known = (run.run_id, run.head.model, run.head.configuration or "", actor)
+    return any(text in word.casefold() for word in known) or text in (_question(history, run) or "").casefold()
 
 
 def _mark(run: StoredRun) -> str:

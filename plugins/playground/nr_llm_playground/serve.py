@@ -13,6 +13,9 @@ from nr_llm_playground.app import Playground
 BACKLOG: Final = 128
 """Connections that wait to be taken."""
 
+CONNECTIONS: Final = 512
+"""Connections that are served; on one more the answer is 503."""
+
 HEAD_BYTES: Final = 16 * 1024
 """Bytes of a request's line and headers."""
 
@@ -67,6 +70,7 @@ class Server(uvicorn.Server):
                 access_log=False,  # addresses hold names of runs
                 h11_max_incomplete_event_size=HEAD_BYTES,
                 http="h11",
+                limit_concurrency=CONNECTIONS,
                 lifespan="off",
                 log_config=None,
                 proxy_headers=False,  # nobody stands in front, so nobody is believed who says so

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 from collections.abc import Awaitable, Callable
-from typing import TypeVar
+from typing import Final, TypeVar
 
 import attrs
 from nr_llm._aside import aside
@@ -25,6 +26,9 @@ from nr_llm_playground.refusals import Refusal
 from nr_llm_playground.tokens import Token
 
 T = TypeVar("T")
+
+ASIDE: Final = 16
+"""Calls that wait for the store or for plugins at the same time, each in a thread of its own."""
 
 Naming = Callable[[Request], Actor | Awaitable[Actor | None] | None]
 """Says who sends a request, or None for nobody who may; plain or async."""
@@ -57,6 +61,7 @@ class Server:
     bodies: Held
     streams: int = 0
     _threads: DaemonThreads = attrs.field(factory=DaemonThreads, init=False)
+    _places: asyncio.Semaphore = attrs.field(factory=lambda: asyncio.Semaphore(ASIDE), init=False)
 
     @property
     def redactor(self) -> Redactor:
@@ -90,7 +95,8 @@ class Server:
 
     async def asked(self, call: Callable[[], T]) -> T:
         """Return what a call returns that may wait for the store or for plugins, without holding up anybody else."""
-        return await aside(self._threads, call)
+        async with self._places:
+            return await aside(self._threads, call)
 
     def take_stream(self) -> Callable[[], None]:
         """

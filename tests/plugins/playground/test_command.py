@@ -41,6 +41,11 @@ class Started:
         self.runtime: Any = None
         self.opened: list[str] = []
 
+    def browse(self, address: str) -> None:
+        self.opened.append(address)
+        self.file = Path(address.removeprefix("file://"))
+        self.page, self.mode = self.file.read_text(), self.file.stat().st_mode & 0o777
+
     def __call__(self, app: Any, listening: Any) -> None:
         self.app, self.listening, self.runtime = app, listening, app._server.runtime
 
@@ -50,7 +55,7 @@ def started(monkeypatch: pytest.MonkeyPatch) -> Started:
     """Take the place of the server, and of the browser."""
     found = Started()
     monkeypatch.setattr("nr_llm_playground.serve.serve", found)
-    monkeypatch.setattr("webbrowser.open", found.opened.append)
+    monkeypatch.setattr("webbrowser.open", found.browse)
     for name in ("NR_LLM_HOME", "NR_LLM_CONFIG", "NR_LLM_PRIVACY"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("NR_LLM_PLUGINS", "")
@@ -87,10 +92,14 @@ class TestOptions:
         assert done.stderr == ""
 
     def test_in_a_browser(self, started: Started) -> None:
-        """It is opened where that was asked for."""
+        """It is opened where that was asked for; the key is in a file of the user's, and in no program's arguments."""
         done = invoke("--port", "0", "--open", "--json")
 
-        assert started.opened == [json.loads(done.stdout)["url"]]
+        [opened] = started.opened
+        assert opened.startswith("file://")
+        assert json.loads(done.stdout)["url"] in started.page
+        assert started.mode == 0o600
+        assert not started.file.exists(), "it is gone in the end"
 
     @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "example.org"])
     def test_other_machines(self, started: Started, host: str) -> None:
@@ -108,6 +117,8 @@ class TestOptions:
 
         assert {f"127.0.0.1:{port}", f"localhost:{port}", f"{socket.gethostname()}:{port}".lower()} <= hosts
         assert not any("0.0.0.0" in name for name in hosts)
+        assert json.loads(done.stdout)["url"].startswith(f"http://{socket.gethostname()}:{port}/#token=")
+        assert "not encrypted" in done.stderr
 
     def test_by_the_other_family(self, started: Started) -> None:
         """The address of IPv6 stands in brackets."""
@@ -200,6 +211,8 @@ class TestOptions:
 
         monkeypatch.setattr(socket, "getaddrinfo", unknown)
         assert commands._own_names("::") == [socket.gethostname()]
+        monkeypatch.setattr(socket, "gethostname", lambda: "a_b c")
+        assert commands._names("::", 1) == ["127.0.0.1:1", "localhost:1", "[::1]:1"]
 
 
 class TestHook:

@@ -9,7 +9,8 @@ from typing import Final
 from nr_llm.artifacts import ToolArtifact
 from nr_llm.diffs import ADDED, REMOVED
 
-from nr_llm_sql._cells import SCANNED_CHARACTERS, Blob, Redact, Value
+from nr_llm_sql._cells import Blob, Redact, Value, cell
+from nr_llm_sql._limits import WRITTEN_BYTES
 
 PREVIEW_CHARACTERS: Final = 160
 """Characters of a value in a preview, whose lines hold two of them (`nr_llm.previews.PREVIEW_CHARACTERS`)."""
@@ -19,6 +20,7 @@ _DIFF_CHARACTERS: Final = 3_000
 
 _LEAD = 40
 _ESCAPES: Final = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"}
+_CUT_WORD = re.compile(r"(?<=\s)\S+\Z")
 _BLANKS = re.compile(" {2,}")
 
 Draw = Callable[[Value, Value], str]
@@ -47,8 +49,8 @@ def drawing(redact: Redact, characters: int) -> Draw:
             case bytes():
                 return f"<{len(value)} bytes>"
             case str():
-                theirs = redact(other[: SCANNED_CHARACTERS + 1]) if isinstance(other, str) else ""
-                return _excerpt(redact(value), theirs, characters=characters)
+                theirs = _masked(other, redact) if isinstance(other, str) else ""
+                return _excerpt(_masked(value, redact), theirs, characters=characters, of=len(value))
             case _:
                 return str(value)
 
@@ -85,16 +87,32 @@ def record_diff(
     return ToolArtifact.diff(f"Changes to {name}", None if before is None else name, name, lines=lines)
 
 
-def _excerpt(text: str, other: str, *, characters: int) -> str:
+def key_name(table: str, key: Iterable[Value], redact: Redact) -> str:
+    """Return the name of a record, as ``orders:4``, with what cannot be seen in its key written out."""
+    cells = ",".join(cell(value, redact) for value in key)
+    return f"{table}:{''.join(map(_seen, cells))}"
+
+
+def _seen(char: str) -> str:
+    return char if char.isprintable() else f"\\u{{{ord(char):x}}}"
+
+
+def _masked(text: str, redact: Redact) -> str:
+    """Return what of a text is looked at, without its secrets; of one that is cut without a last word cut in half."""
+    looked_at = text[:WRITTEN_BYTES]
+    return redact(looked_at if len(text) <= WRITTEN_BYTES else _CUT_WORD.sub("", looked_at))
+
+
+def _excerpt(text: str, other: str, *, characters: int, of: int) -> str:
     same = next((i for i, (a, b) in enumerate(zip(text, other, strict=False)) if a != b), min(len(text), len(other)))
     start = max(0, same - _LEAD) if len(text) > characters else 0
     drawn, length = [], 0
     for char in text[start:]:
-        shown = _ESCAPES.get(char) or (char if char.isprintable() else f"\\u{{{ord(char):x}}}")
+        shown = _ESCAPES.get(char) or _seen(char)
         length += len(shown)
         if length > characters:
             break
         drawn.append(shown)
-    cut = start + len(drawn) < len(text)
+    cut = start + len(drawn) < len(text) or of > WRITTEN_BYTES
     whole = f'{"…" if start else ""}"{"".join(drawn)}"{"…" if cut else ""}'
-    return f"{whole} ({len(text):,} characters)" if start or cut else whole
+    return f"{whole} ({of:,} characters)" if start or cut else whole

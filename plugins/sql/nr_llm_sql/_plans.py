@@ -13,7 +13,7 @@ from nr_llm_sql._catalogue import Field
 from nr_llm_sql._cells import line
 from nr_llm_sql._conditions import Scalar
 from nr_llm_sql._limits import MOST_FIELDS, MOST_WRITTEN, WRITTEN_BYTES
-from nr_llm_sql._query import Names, names
+from nr_llm_sql._query import Names, comparable, names
 from nr_llm_sql._targets import Misfit, Target
 
 NOTHING = "Nothing was changed."
@@ -81,6 +81,8 @@ def changing_plan(
     """
     known = _known(target)
     wanted = _allowed(target, known, values, allowed=allowed)
+    if len(expected) > MOST_WRITTEN:
+        raise ToolError(f"One call expects {MOST_WRITTEN} fields at most to be something. {NOTHING}")
     found = {known.find(name) or "": value for name, value in expected.items()}
     if "" in found or len(found) < len(expected):
         raise ToolError(f"`expected` names fields that cannot be read, or one twice. {NOTHING}")
@@ -170,7 +172,7 @@ def _address(target: Target, known: Names, key: Mapping[str, Scalar]) -> dict[st
     found = {known.find(name) or "": value for name, value in key.items()}
     if found.keys() != {*wanted} or len(found) < len(key):
         raise ToolError(f"`key` must give the primary key of {_table(target)} alone: {', '.join(wanted)}. {NOTHING}")
-    if any(value is None or isinstance(value, bool) for value in found.values()):
+    if any(value is None or isinstance(value, bool) or not comparable(value) for value in found.values()):
         raise ToolError(f"`key` must give texts or numbers. {NOTHING}")
     return {name: found[name] for name in wanted}
 

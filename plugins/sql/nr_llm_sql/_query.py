@@ -76,10 +76,11 @@ def criteria(conditions: Sequence[Condition], names: Names) -> tuple[Criterion, 
 
 def _testable(condition: Condition, names: Names) -> str | None:
     given = condition.value if isinstance(condition.value, list) else [condition.value]
-    return names.find(condition.field) if condition.sound() and all(map(_comparable, given)) else None
+    return names.find(condition.field) if condition.sound() and all(map(comparable, given)) else None
 
 
-def _comparable(value: object) -> bool:
+def comparable(value: object) -> bool:
+    """Return whether a value can travel to any database: a plain one, a number of 64 bits, whole characters."""
     match value:
         case None | bool():
             return True

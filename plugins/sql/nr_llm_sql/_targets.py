@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, Protocol
 
 import attrs
@@ -56,6 +56,13 @@ class Target:
     triggers: tuple[str, ...]
     generates: bool = True
     rules: bool = False
+
+    def within(self, names: Collection[str]) -> Target:
+        """Return the table with those of its columns alone that `names` has: what a reader may see counts."""
+        seen = tuple(field for field in self.opened.visible.fields if field.name in names)
+        return attrs.evolve(
+            self, opened=attrs.evolve(self.opened, visible=attrs.evolve(self.opened.visible, fields=seen))
+        )
 
 
 class Desk(Protocol):

@@ -44,14 +44,52 @@ def writing_tools(settings: SqlSettings, options: Mapping[str, Any]) -> tuple[To
     return (*updating, *creating)
 
 
+@attrs.frozen(kw_only=True)
+class _Change:
+    """What a call of `update_record_fields` asks for."""
+
+    settings: SqlSettings
+    table: str
+    key: _Values
+    values: _Values
+    expected: _Values
+
+    def plan(self, desk: Desk, *, within: Plan | None = None) -> Plan:
+        """Return the plan, once it is found to be permitted; of no more fields than `within` has."""
+        from nr_llm_sql._plans import changing_plan
+
+        target = _target(desk, self.table, within)
+        allowed = _granted(self.settings.write, target)
+        return changing_plan(target, self.key, self.values, expected=self.expected, allowed=allowed)
+
+
+@attrs.frozen(kw_only=True)
+class _Creation:
+    """What a call of `create_record_draft` asks for."""
+
+    settings: SqlSettings
+    table: str
+    values: _Values
+
+    def plan(self, desk: Desk, *, within: Plan | None = None) -> Plan:
+        """Return the plan, once it is found to be permitted; of no more fields than `within` has."""
+        from nr_llm_sql._plans import creating_plan
+
+        target = _target(desk, self.table, within)
+        draft = _granted(self.settings.drafts, target)
+        return creating_plan(target, self.values, allowed=draft.fields, marks=draft.set)
+
+
 def _updating_tool(settings: SqlSettings, options: dict[str, Any]) -> Tool:
     def preview(
         context: ToolContext, table: str, key: _Values, values: _Values, *, expected: _Values | None = None
     ) -> list[str]:
         from nr_llm_sql._writes import preview_update
 
+        change = _Change(settings=settings, table=table, key=key, values=values, expected=expected or {})
+
         def look(desk: Desk) -> list[str]:
-            plan = _change(settings, desk, table, key=key, values=values, expected=expected or {})
+            plan = change.plan(desk)
             return preview_update(plan, plan.target.opened.reader, redact=context.redactor.redact)
 
         return _previewed(settings, context, look)
@@ -79,12 +117,16 @@ def _updating_tool(settings: SqlSettings, options: dict[str, Any]) -> Tool:
             values: At most 15 fields and their new values; null empties a field.
             expected: Fields and the values they have now; if there is another by then, nothing is changed.
         """
-        from nr_llm_sql._writes import update
+        from nr_llm_sql._writes import sight, update
         from nr_llm_sql._writing import writing
 
-        with _one_answer(context), writing(settings, context) as ink:
-            plan = _change(settings, ink, table, key=key, values=values, expected=expected or {})
-            return update(ink, plan, redact=context.redactor.redact)
+        change = _Change(settings=settings, table=table, key=key, values=values, expected=expected or {})
+        with _one_answer(context):
+            with _read_first(settings, context) as database:
+                seen = change.plan(database)
+                sight(seen, seen.target.opened.reader, keep=False)
+            with writing(settings, context) as ink:
+                return update(ink, change.plan(ink, within=seen), redact=context.redactor.redact)
 
     return _described(update_record_fields, settings.write)
 
@@ -93,10 +135,9 @@ def _creating_tool(settings: SqlSettings, options: dict[str, Any]) -> Tool:
     def preview(context: ToolContext, table: str, values: _Values) -> list[str]:
         from nr_llm_sql._writes import preview_create
 
-        def look(desk: Desk) -> list[str]:
-            return preview_create(_creation(settings, desk, table, values), redact=context.redactor.redact)
-
-        return _previewed(settings, context, look)
+        creation = _Creation(settings=settings, table=table, values=values)
+        redact = context.redactor.redact
+        return _previewed(settings, context, lambda desk: preview_create(creation.plan(desk), redact=redact))
 
     @tool(**options, effect="write", preview=preview, examples=[{"table": "orders", "values": {"note": "Call back"}}])
     def create_record_draft(
@@ -113,26 +154,20 @@ def _creating_tool(settings: SqlSettings, options: dict[str, Any]) -> Tool:
         from nr_llm_sql._writes import create
         from nr_llm_sql._writing import writing
 
-        with _one_answer(context), writing(settings, context) as ink:
-            return create(ink, _creation(settings, ink, table, values), redact=context.redactor.redact)
+        creation = _Creation(settings=settings, table=table, values=values)
+        with _one_answer(context):
+            with _read_first(settings, context) as database:
+                seen = creation.plan(database)
+            with writing(settings, context) as ink:
+                return create(ink, creation.plan(ink, within=seen), redact=context.redactor.redact)
 
     return _described(create_record_draft, {table: draft.fields for table, draft in settings.drafts.items()})
 
 
-def _change(settings: SqlSettings, desk: Desk, table: str, *, key: _Values, values: _Values, expected: _Values) -> Plan:
-    from nr_llm_sql._plans import changing_plan
-
+def _target(desk: Desk, table: str, within: Plan | None) -> Target:
+    """Return the table; if `within` is what a reader saw of it, no more of it than that."""
     target = desk.target(table)
-    allowed = _granted(settings.write, target)
-    return changing_plan(target, key, values, expected=expected, allowed=allowed)
-
-
-def _creation(settings: SqlSettings, desk: Desk, table: str, values: _Values) -> Plan:
-    from nr_llm_sql._plans import creating_plan
-
-    target = desk.target(table)
-    draft = _granted(settings.drafts, target)
-    return creating_plan(target, values, allowed=draft.fields, marks=draft.set)
+    return target if within is None else target.within({field.name for field in within.target.opened.visible.fields})
 
 
 def _granted(grants: Mapping[str, _Granted], target: Target) -> _Granted:
@@ -157,6 +192,25 @@ def _previewed(settings: SqlSettings, context: ToolContext, look: Callable[[Desk
             return look(database)
     except ToolError as error:
         return [f"It would fail: {error}"]
+
+
+@contextmanager
+def _read_first(settings: SqlSettings, context: ToolContext) -> Iterator[Desk]:
+    """
+    Look at a table by the connection that reads: whoever writes may be permitted to see more, and a model is not.
+
+    Raises:
+        ToolError: It cannot be read; nothing was changed.
+    """
+    from nr_llm_sql._plans import NOTHING
+    from nr_llm_sql._session import session
+
+    try:
+        with session(settings, context) as database:
+            yield database
+    except ToolError as error:
+        said = str(error)
+        raise ToolError(said if said.endswith(NOTHING) else f"{said} {NOTHING}") from error
 
 
 @contextmanager

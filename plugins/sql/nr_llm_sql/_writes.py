@@ -14,7 +14,7 @@ from nr_llm.secrets import MASK
 from nr_llm_sql import _answers as answers
 from nr_llm_sql._cells import CELL_CHARACTERS, SCANNED_CHARACTERS, Redact, Value, cell
 from nr_llm_sql._database import Reader
-from nr_llm_sql._differences import PREVIEW_CHARACTERS, drawing, preview_line, record_diff
+from nr_llm_sql._differences import PREVIEW_CHARACTERS, drawing, key_name, preview_line, record_diff
 from nr_llm_sql._grid import Grid, fitted
 from nr_llm_sql._plans import NOTHING, Plan, described
 from nr_llm_sql._statements import Look
@@ -208,8 +208,7 @@ def _beside(plan: Plan) -> list[str]:
 
 
 def _name(plan: Plan, seen: Sight, redact: Redact) -> str:
-    key = (field.name for field in plan.target.opened.table.key)
-    return f"{plan.table}:{','.join(cell(seen.row[name], redact) for name in key)}"
+    return key_name(plan.table, (seen.row[field.name] for field in plan.target.opened.table.key), redact)
 
 
 def _answer(plan: Plan, before: Sight | None, after: Sight, *, heading: str, redact: Redact) -> ToolResult:

@@ -112,7 +112,7 @@ def sqlite_book(path: Path, script: str, **settings: Any) -> Book:
         with closing(sqlite3.connect(path)) as connection, connection:
             if sql.startswith("SELECT"):
                 return connection.execute(sql).fetchall()
-            connection.executescript(sql)
+            connection.executescript(f"PRAGMA synchronous = OFF; {sql}")
             return []
 
     with closing(sqlite3.connect(path)) as connection:

@@ -128,56 +128,56 @@ def test_readers_stay_readers(shop: Path, enter: Open) -> None:
         ask(guard, "UPDATE orders SET status = 'x'")
 
 
-@pytest.mark.parametrize("name", NAMES.values(), ids=NAMES.keys())
-def test_a_name_is_a_name(name: str, make_book: MakeBook) -> None:
+def test_a_name_is_a_name(make_book: MakeBook) -> None:
     """Whatever stands in the name of a table or column, it names that one: changed, created, previewed, expected."""
-    quoted = '"' + name.replace('"', '""') + '"'
-    permitted = [] if name == "*" else [name]  # there is no word for all fields, so no field of that name either
-    book = make_book(
-        f"CREATE TABLE {quoted} (id integer PRIMARY KEY {{counted}}, {quoted} text, param_1 text, v0 text);"
-        f"INSERT INTO {quoted} (id, {quoted}) VALUES (1, 'one'), (2, 'two')",
-        write={name: [*permitted, "v0"]},
-        drafts={name: {"fields": [*permitted, "v0"], "set": {"param_1": "draft"}}},
+    quoted = {name: '"' + name.replace('"', '""') + '"' for name in NAMES.values() if name != "*"}
+    script = "".join(
+        f"CREATE TABLE {name} (id integer PRIMARY KEY {{counted}}, {name} text, param_1 text, v0 text);"
+        f"INSERT INTO {name} (id, {name}) VALUES (1, 'one'), (2, 'two');"
+        for name in quoted.values()
     )
-    column = name if permitted else "v0"
-    values = {column: "new", "v0": "x"}
-    book.preview(UPDATE, table=name, key={"id": 1}, values=values)
-    book.update(values, table=name, key=1, expected={name: "one"} if permitted else {"v0": None})
-    book.create(values, table=name)
+    fields = {name: [name, "v0"] for name in quoted}
+    drafts = {name: {"fields": each, "set": {"param_1": "draft"}} for name, each in fields.items()}
+    book = make_book(script, write=fields, drafts=drafts)
+    for name, written in quoted.items():
+        values = {name: "new", "v0": "x"}
+        [*_, line] = book.preview(UPDATE, table=name, key={"id": 1}, values=values)
+        book.update(values, table=name, key=1, expected={name: "one"})
+        book.create(values, table=name)
 
-    rows = book.run(f"SELECT id, {quoted}, param_1, v0 FROM {quoted} ORDER BY id")
-    new = "new" if permitted else "one"
-    assert rows[:2] == [(1, new, None, "x"), (2, "two", None, None)]
-    assert rows[2][1:] == ("new" if permitted else None, "draft", "x")
+        assert line == 'v0: null → "x"'
+        rows = book.run(f"SELECT {written}, param_1, v0 FROM {written} ORDER BY id")
+        assert rows == [("new", None, "x"), ("two", None, None), ("new", "draft", "x")], name
 
 
-@pytest.mark.parametrize("value", VALUES.values(), ids=VALUES.keys())
-def test_a_value_is_a_value(value: str, book: Book) -> None:
+def test_a_value_is_a_value(book: Book) -> None:
     """Whatever stands in a value, it is stored as itself, in one record, and does nothing."""
-    book.update({"note": value})
-    book.update({"status": "sent"}, expected={"note": value})
-    book.create({"note": value})
+    for value in VALUES.values():
+        book.update({"note": value, "status": "open"})
+        book.update({"status": "sent"}, expected={"note": value})
+        assert book.orders("status, note") == [("sent", value), ("open", "")], value
+    for value in VALUES.values():
+        book.create({"note": value})
+    assert [note for (note,) in book.orders("note")][2:] == [*VALUES.values()]
 
-    assert book.orders("status, note") == [("sent", value), ("open", ""), ("draft", value)]
 
-
-@pytest.mark.parametrize("value", [*VALUES.values(), "4 OR 1=1", "4; DELETE FROM orders", "4 --", "0x4", "4\0"])
-def test_a_key_is_a_value(value: str, book: Book) -> None:
+def test_a_key_is_a_value(book: Book) -> None:
     """Whatever stands in a key, it finds the record that has it, and none has."""
-    book.not_updated({"status": "x"}, key=value)
+    for value in (*VALUES.values(), "4 OR 1=1", "4; DELETE FROM orders", "4 --", "0x4", "4\0"):
+        book.not_updated({"status": "x"}, key=value)
 
     assert book.orders() == [("open",), ("open",)]
 
 
-@pytest.mark.parametrize("value", [*VALUES.values(), "orders WHERE 1=1; --", 'orders"', "main.orders", "temp.orders"])
-def test_a_value_is_no_name(value: str, book: Book) -> None:
+def test_a_value_is_no_name(book: Book) -> None:
     """No text of a model's becomes the name of a table or field that is not there."""
-    assert book.not_updated({"status": "x"}, table=value) == answers.NOT_WRITABLE
-    assert book.not_created({"note": "x"}, table=value) == answers.NOT_WRITABLE
-    assert "may be written" in book.not_updated({value: "x"})
-    assert "may be written" in book.not_created({value: "x"})
-    assert "alone: id" in book.not_updated({"status": "x"}, key={value: 4})
-    assert "`expected` names" in book.not_updated({"status": "x"}, expected={value: "x"})
+    for value in (*VALUES.values(), "orders WHERE 1=1; --", 'orders"', "main.orders", "temp.orders"):
+        assert book.not_updated({"status": "x"}, table=value) == answers.NOT_WRITABLE
+        assert book.not_created({"note": "x"}, table=value) == answers.NOT_WRITABLE
+        assert "may be written" in book.not_updated({value: "x"})
+        assert "may be written" in book.not_created({value: "x"})
+        assert "alone: id" in book.not_updated({"status": "x"}, key={value: 4})
+        assert "`expected` names" in book.not_updated({"status": "x"}, expected={value: "x"})
 
 
 @pytest.mark.parametrize("value", ["a\0b", "\0", "\ud800"], ids=["nul", "nul-alone", "half-a-character"])
@@ -284,6 +284,32 @@ def test_content_forges_no_preview(value: str, book: Book) -> None:
     quoted = line.removeprefix("note: null → ")
     assert quoted.count('"') - quoted.count('\\"') == 2
     assert all(text.isprintable() for each in result.artifacts for _, text in each.data.get("lines", ()))
+
+
+@pytest.mark.parametrize("value", HOSTILE.values(), ids=HOSTILE.keys())
+def test_a_key_forges_no_preview(value: str, make_book: MakeBook) -> None:
+    """The name of a record stays on its line and can be seen."""
+    book = make_book("CREATE TABLE t (id varchar(99) PRIMARY KEY, v text)", write={"t": ["v"]})
+    quoted = value.replace("'", "''")
+    book.run(f"INSERT INTO t VALUES ('{quoted}', 'x');")
+    lines = book.preview(UPDATE, table="t", key={"id": value}, values={"v": "y"})
+
+    assert "".join(lines).isprintable()
+    assert lines[0].startswith("Changes t:")
+    assert book.update({"v": "y"}, table="t", key=value).content.splitlines()[0].isprintable()
+
+
+def test_a_trigger_with_a_hostile_name(make_book: MakeBook) -> None:
+    """It runs as any other, and the preview says that there is one."""
+    book = make_book(ORDERS, write=WRITE)
+    if book.postgres:
+        book.run("CREATE FUNCTION f() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NEW; END $$")
+        book.run('CREATE TRIGGER "x\n+ y" BEFORE UPDATE ON orders FOR EACH ROW EXECUTE FUNCTION f()')
+    else:
+        book.run('CREATE TRIGGER "x\n+ y" AFTER UPDATE ON orders BEGIN DELETE FROM customers WHERE id < 0; END;')
+    lines = book.preview(UPDATE, table="orders", key={"id": 4}, values={"note": "y"})
+
+    assert "Triggers of the table, which may run too: one whose name cannot be shown" in lines
 
 
 def test_a_long_change_is_shown_where_it_begins(book: Book) -> None:
@@ -398,6 +424,29 @@ class TestSqliteSchemas:
 
         assert "gives them no key" in book.not_created({"v": "x"}, table="t")
 
+    def test_a_table_without_row_numbers(self, tmp_path: Path) -> None:
+        """Its records are changed as any others, by the key and no more."""
+        script = (
+            "CREATE TABLE t (k TEXT PRIMARY KEY, v TEXT) WITHOUT ROWID; INSERT INTO t VALUES ('a', 'x'), ('b', 'y')"
+        )
+        book = books.sqlite_book(tmp_path / "book.db", script, write={"t": ["v"]})
+        book.update({"v": "z"}, table="t", key={"k": "a"})
+
+        assert book.run("SELECT v FROM t") == [("z",), ("y",)]
+
+    def test_a_reference_to_nothing_ordinary(self, tmp_path: Path) -> None:
+        """A reference to a view, to a virtual table or to nothing at all keeps nobody from changing other fields."""
+        script = (
+            "CREATE VIEW v AS SELECT * FROM gone; CREATE VIRTUAL TABLE f USING fts5 (x);"
+            "CREATE TABLE t (id INTEGER PRIMARY KEY, a REFERENCES v, b REFERENCES f, c REFERENCES nowhere, n TEXT);"
+            "INSERT INTO t (id) VALUES (1)"
+        )
+        book = books.sqlite_book(tmp_path / "book.db", script, write={"t": ["n", "a"]})
+        book.update({"n": "x"}, table="t", key=1)
+
+        assert book.run("SELECT n FROM t") == [("x",)]
+        book.not_updated({"a": 1}, table="t", key=1)
+
     def test_references_are_kept(self, tmp_path: Path) -> None:
         """SQLite keeps them only if it is told to; also those to a table that nobody sees."""
         script = ORDERS.replace("REFERENCES customers", "REFERENCES api_keys").replace(
@@ -496,6 +545,51 @@ class TestPostgresServers:
 
         said = book.refused("read_records", table="orders")
         assert "not read with a role that may write" in said
+
+    def test_what_the_reader_sees_counts(self, pg: Postgres) -> None:
+        """The role that writes may be permitted to see more: a model is shown no more for it, nor changes it."""
+        book = books.postgres_book(pg, ORDERS, write=WRITE)
+        pg.run(
+            f"REVOKE SELECT ON orders FROM {READER}; GRANT SELECT (id, status, note) ON orders TO {READER};"
+            "ALTER TABLE orders ENABLE ROW LEVEL SECURITY;"
+            f"CREATE POLICY r ON orders FOR SELECT TO {READER} USING (id = 4);"
+            f"CREATE POLICY w ON orders TO {WRITER} USING (true)",
+            grant=False,
+        )
+        result = book.update({"status": "sent"})
+
+        assert result.content.splitlines()[1:] == ["orders:4", "  status: sent", "  note: null"]
+        assert "no such record" in book.not_updated({"status": "sent"}, key=9)
+        assert "may be written: status, note." in book.not_updated({"total": 1})
+        assert "`expected` names" in book.not_updated({"status": "x"}, expected={"total": "9.50"})
+
+    def test_grants_by_column(self, pg: Postgres) -> None:
+        """A role that may read the table, and write the columns that are named, is enough."""
+        book = books.postgres_book(pg, ORDERS, write={"orders": ["note"]}, drafts=DRAFTS)
+        pg.run(
+            f"REVOKE INSERT, UPDATE ON orders FROM {WRITER};"
+            f"GRANT UPDATE (note), INSERT (note, status) ON orders TO {WRITER}",
+            grant=False,
+        )
+        book.update({"note": "x"})
+        book.create({"note": "y"})
+
+        assert book.orders("status, note") == [("open", "x"), ("open", ""), ("draft", "y")]
+        assert "may not write this" in book.not_created({"note": "y", "total": 1})
+
+    def test_what_happens_at_the_end_is_seen(self, pg: Postgres) -> None:
+        """A trigger that waits for the end of the transaction is not waited for: what is read back is what lasts."""
+        book = books.postgres_book(pg, ORDERS, write=WRITE)
+        pg.run(
+            "CREATE FUNCTION late() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN"
+            " UPDATE public.orders SET status = 'evil' WHERE id = NEW.id AND status <> 'evil'; RETURN NULL; END $$;"
+            "CREATE CONSTRAINT TRIGGER late AFTER UPDATE ON orders DEFERRABLE INITIALLY DEFERRED"
+            " FOR EACH ROW EXECUTE FUNCTION late()",
+            grant=False,
+        )
+
+        assert "would store something else: status as evil" in book.not_updated({"status": "sent"})
+        assert book.orders() == [("open",), ("open",)]
 
     def test_a_partitioned_table(self, pg: Postgres) -> None:
         """A record is one wherever it is kept."""

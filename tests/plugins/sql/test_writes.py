@@ -166,6 +166,13 @@ class TestUpdate:
         assert "would store something else: status as SENT" in book.not_updated({"status": "sent"})
         assert book.orders() == [("open",), ("open",)]
 
+    @pytest.mark.parametrize("key", [2**63, -(2**70), 1e300, float("inf"), "99999999999999999999"])
+    def test_a_key_that_no_column_holds(self, key: Any, book: Book) -> None:
+        """It is no record's."""
+        book.not_updated({"status": "x"}, key=key)
+
+        assert book.orders() == [("open",), ("open",)]
+
 
 class TestExpected:
     def test_what_is_as_expected_is_changed(self, book: Book) -> None:
@@ -189,6 +196,12 @@ class TestExpected:
 
         assert f"orders:4 is not as expected: {now}" in said
         assert book.orders() == [("open",), ("open",)]
+
+    def test_more_than_one_call_asks(self, book: Book) -> None:
+        """There is a bound on what is expected, too."""
+        said = book.not_updated({"status": "sent"}, expected={f"c{i}": 1 for i in range(16)})
+
+        assert "15 fields at most" in said
 
     @pytest.mark.parametrize("expected", [{"nothing": 1}, {"status": "open", "STATUS": "open"}])
     def test_a_name_that_cannot_be_read(self, expected: dict[str, Any], book: Book) -> None:

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import attrs
+import psycopg
 import sqlalchemy as sa
 from nr_llm.errors import ToolError
 from nr_llm.tools import ToolContext
@@ -47,7 +48,9 @@ class PostgresInk:
 
     def update(self, target: Target, address: Mapping[str, Any], values: Mapping[str, Any]) -> int:
         """Change the records that have the key and return how many there were."""
-        return self._connection.execute(changing(target, address, values)).rowcount
+        count = self._connection.execute(changing(target, address, values)).rowcount
+        self._settle()
+        return count
 
     def insert(self, target: Target, values: Mapping[str, Any]) -> dict[str, Any]:
         """
@@ -60,7 +63,17 @@ class PostgresInk:
         found = self._connection.execute(creating(target, values, key=key)).all()
         if len(found) != 1:
             raise not_created()
+        self._settle()
         return dict(zip(key, found[0], strict=True))
+
+    def _settle(self) -> None:
+        """Have the server do now what it would do at the end: what is read back then is what lasts."""
+        driver = self._connection.connection.driver_connection
+        assert isinstance(driver, psycopg.Connection)
+        try:
+            driver.execute("SET CONSTRAINTS ALL IMMEDIATE", prepare=True)  # so that it is no simple query
+        except psycopg.Error as error:
+            raise sa.exc.DBAPIError("SET CONSTRAINTS", None, error) from None
 
     def commit(self) -> None:
         """

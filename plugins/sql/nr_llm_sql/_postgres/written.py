@@ -5,8 +5,8 @@ from __future__ import annotations
 import attrs
 import sqlalchemy as sa
 
-from nr_llm_sql._names import clear
 from nr_llm_sql._postgres.catalogue import Relation
+from nr_llm_sql._written import shown_trigger
 
 _TRIGGERS = sa.text("""
     SELECT t.tgname FROM pg_catalog.pg_trigger AS t
@@ -32,7 +32,7 @@ class Consequences:
     What PostgreSQL does by itself when a record of a table is written.
 
     Args:
-        triggers: The table's triggers whose names can be shown.
+        triggers: The table's triggers.
         fixed: Columns that are computed, counted up, or referred to by other records.
         rules: Whether statements on the table are rewritten into others.
     """
@@ -46,7 +46,7 @@ def consequences(connection: sa.Connection, relation: Relation) -> Consequences:
     """Return what follows when a record of `relation` is written."""
     of = {"oid": relation.oid}
     return Consequences(
-        triggers=tuple(filter(clear, connection.scalars(_TRIGGERS, of))),
+        triggers=tuple(map(shown_trigger, connection.scalars(_TRIGGERS, of))),
         fixed=frozenset(connection.scalars(_FIXED, of)),
         rules=bool(connection.scalar(_RULES, of)) and not relation.source.view,
     )

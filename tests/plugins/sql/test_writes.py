@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from nr_llm import Runtime
 from nr_llm.artifacts import ArtifactType
 from nr_llm.diffs import unified
 from nr_llm.results import ToolResult
@@ -272,6 +273,23 @@ class TestCreate:
 
         assert "must have a value" in said
         assert "api_key" not in said
+
+
+def test_the_largest_answer_passes_every_bound(make_book: MakeBook) -> None:
+    """A wide record whose written fields are long arrives with its table and its diff."""
+    names = [f"c{i}" for i in range(100)]
+    book = make_book(
+        f"CREATE TABLE t (id integer PRIMARY KEY, {', '.join(f'{name} text' for name in names)});"
+        f"INSERT INTO t SELECT 1, {', '.join(['x.v'] * 100)} FROM (SELECT '{chr(0x1F989) * 1_000}' AS v) AS x",
+        write={"t": names},
+    )
+    values = {name: '"\\\x7f' + chr(0x8868) * 1_000 for name in names[:15]}
+    with Runtime(tools=book.tools.values()) as runtime:
+        result = runtime.call(UPDATE, {"table": "t", "key": {"id": 1}, "values": values})
+
+    assert [each.type for each in result.artifacts] == [ArtifactType.TABLE, ArtifactType.DIFF]
+    assert len(result.artifacts[1].data["lines"]) == 30
+    assert "further fields left out for size" in result.content.splitlines()[-1]
 
 
 class TestPreview:

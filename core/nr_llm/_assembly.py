@@ -19,6 +19,7 @@ from nr_llm._configured import bounded_again, configured, configured_again, gran
 from nr_llm._desk import Desk
 from nr_llm._json import JSON
 from nr_llm._keeping import Keeper, OnFailure, OnPlainState, Taking
+from nr_llm._leases import Leases
 from nr_llm._loop import Plan, dry_run, tool_loop
 from nr_llm._models import Chosen, chosen
 from nr_llm._observers import FilteredFactory, ObserverFactory, Observers, RunInfo
@@ -39,7 +40,7 @@ from nr_llm.inputs import filled
 from nr_llm.limits import Limits
 from nr_llm.messages import ToolCall
 from nr_llm.middleware import within
-from nr_llm.options import Options, between
+from nr_llm.options import Options
 from nr_llm.plugins import RegisteredTool
 from nr_llm.privacy import PrivacyLevel, StepFilter, strictest, strictest_named
 from nr_llm.providers import Model, Provider
@@ -80,7 +81,7 @@ class Assembly:
     privacy: PrivacyLevel | None
     on_store_failure: OnFailure
     on_plain_state: OnPlainState
-    lease_seconds: float = attrs.field(validator=between(0.001, 31 * 86_400))
+    leases: Leases
     secrets: Mapping[str, Secret] = attrs.field(converter=secrets_of)
     completer: Completer
     redactor: Redactor
@@ -366,7 +367,7 @@ class Assembly:
             cancelled=desk.cancelled,
             on_failure=self.on_store_failure,
             on_plain_state=self.on_plain_state,
-            lease_seconds=self.lease_seconds,
+            leases=self.leases,
             taking=taking,
             at_once=streamed or getattr(self.store, "at_once", False),
             log=self.log,

@@ -13,6 +13,7 @@ import attrs
 
 from nr_llm._entries import Entries, common, spans
 from nr_llm._json import dump_value
+from nr_llm._leases import Lease
 from nr_llm._live import LiveState
 from nr_llm.messages import ChatMessage
 from nr_llm.privacy import StepFilter, StepRecord
@@ -27,22 +28,16 @@ class Draft:
     What the next change of one run's record will hold.
 
     Attributes:
-        run_id: The run.
-        owner: The segment that holds it.
-        lease_seconds: How long it does after a change.
+        lease: What the run is held by.
         filter: What may be kept of it.
         sequence: The number of the next step, as far as the store has taken them.
         entries: The number of its next message.
-        held_until: When the segment ceases to hold it, as far as the store knows, in seconds since 1970.
     """
 
-    run_id: str
-    owner: str = attrs.field(kw_only=True)
-    lease_seconds: float = attrs.field(kw_only=True)
-    filter: StepFilter = attrs.field(kw_only=True)
+    lease: Lease
+    filter: StepFilter
     sequence: int = attrs.field(default=0, init=False)
     entries: int = attrs.field(default=0, init=False)
-    held_until: float = attrs.field(default=0.0, init=False)
     _added: list[tuple[RunStep | None, RunState]] = attrs.field(factory=list, init=False)
     _live: tuple[ChatMessage, ...] = attrs.field(default=(), init=False)
     _numbers: dict[int, tuple[int, ChatMessage]] = attrs.field(factory=dict, init=False)  # by identity
@@ -78,10 +73,10 @@ class Draft:
         steps = tuple([self._filtered(step, left, entries) for step, left in added if step is not None])
         self._number_said(state, entries)
         change = RunChange(
-            run_id=self.run_id,
+            run_id=self.lease.run_id,
             at=at,
-            owner=self.owner,
-            lease=at + self.lease_seconds,
+            owner=self.lease.owner,
+            lease=at + self.lease.seconds,
             sequence=self.sequence,
             steps=steps,
             transcript_start=self.entries,
@@ -98,7 +93,7 @@ class Draft:
             self.sequence += len(steps)
             self.entries += len(entries.new)
             self._numbers.update(entries.numbers)
-            self._live, self.held_until = state.messages, at + self.lease_seconds
+            self._live, self.lease.until = state.messages, at + self.lease.seconds
 
         return change, done
 
@@ -120,15 +115,12 @@ class Draft:
         """Return the live state of a run whose messages the store has."""
         return Checkpoint(state=self._state.dump(state), start=len(state.messages))
 
-    def go_on(self, said: Iterable[int], state: RunState, *, sequence: int, entries: int) -> None:
+    def go_on(self, said: Iterable[int], state: RunState) -> None:
         """
         Go on with a record that is in the store.
 
         Args:
             said: The numbers of its messages that are part of the conversation.
             state: The run as it is now.
-            sequence: The number of its next step.
-            entries: The number of its next message.
         """
-        self.sequence, self.entries = sequence, entries
         self._numbers = {id(message): (number, message) for number, message in zip(said, state.messages, strict=False)}

@@ -17,7 +17,8 @@ from weakref import WeakSet
 import attrs
 
 from nr_llm._drafts import Draft
-from nr_llm._segments import LEASE_SECONDS, segment_name
+from nr_llm._leases import Lease, Leases
+from nr_llm._segments import segment_name
 from nr_llm.cancellation import Cancellation
 from nr_llm.errors import RunCancelledError, RunClaimedError, RunExistsError, StoreError, SuspensionError
 from nr_llm.middleware import GuardrailError
@@ -33,9 +34,6 @@ from nr_llm.records import (
 from nr_llm.state import RunState, TerminationReason
 from nr_llm.steps import RunStep, StepKind
 from nr_llm.stores import RunStore
-
-CLOCKS_APART: Final = 0.1
-"""Of a lease so much is not relied upon: the clock of whoever finds that it has ended may be ahead."""
 
 PATIENCE_SECONDS: Final = 0.02
 """How long a step may wait for the next one, to be kept together with it."""
@@ -110,7 +108,7 @@ class Keeper:
         on_plain_state: What becomes of a run that has to wait, whose state the store would keep as it is although its
             record keeps less: it waits and that is logged, or it is not suspended.
         taking: The stored run that is taken up, or None for a new one and for one whose host keeps its state.
-        lease_seconds: How long the segment holds the run after its last step.
+        leases: Keeps the run held while a call lasts.
         at_once: Whether each step is kept by itself: somebody is told of it, and may look it up.
         log: The log.
         clock: Seconds since 1970.
@@ -124,7 +122,7 @@ class Keeper:
     on_failure: OnFailure = "stop"
     on_plain_state: OnPlainState = "tell"
     taking: Taking | None = None
-    lease_seconds: float = LEASE_SECONDS
+    leases: Leases = attrs.field(factory=Leases)
     at_once: bool = False
     log: logging.Logger = attrs.field(factory=lambda: logging.getLogger("nr_llm"))
     clock: Callable[[], float] = time.time
@@ -133,12 +131,15 @@ class Keeper:
     _closed: bool = attrs.field(default=False, init=False)
     _told: bool = attrs.field(default=False, init=False)
     _doubt: Callable[[], None] | None = attrs.field(default=None, init=False)
+    _lease: Lease = attrs.field(init=False)
     _draft: Draft = attrs.field(init=False)
     _due: float = attrs.field(default=0.0, init=False)
     _writes: bool = attrs.field(default=False, init=False)
 
     def __attrs_post_init__(self) -> None:
-        self._draft = Draft(self.head.run_id, owner=self.owner, lease_seconds=self.lease_seconds, filter=self.filter)
+        seconds, run_id = self.leases.lease_seconds, self.head.run_id
+        self._lease = Lease(store=self.store, run_id=run_id, owner=self.owner, seconds=seconds, clock=self.clock)
+        self._draft = Draft(self._lease, self.filter)
 
     def open(self, state: RunState) -> None:
         """
@@ -168,6 +169,7 @@ class Keeper:
             self._take_up(state)
         else:
             self._kept, self._doubt = True, None
+            self.leases.mind(self._lease)
             done()
 
     def note(self, step: RunStep | None, state: RunState) -> bool:
@@ -214,21 +216,15 @@ class Keeper:
         """
         Make sure, as a write begins, that the run is still this segment's: between the fence and here may lie hours.
 
-        Only one whose lease has ended, or nearly so, can have lost it, and asks the store once more.
-
         Raises:
             RunClaimedError: The run is no longer this segment's.
             StoreError: Nobody can say.
         """
-        now = self.clock()
-        if now < self._draft.held_until - self.lease_seconds * CLOCKS_APART:
-            return
-        lease = now + self.lease_seconds
-        written = self.store.write(RunChange(run_id=self.head.run_id, at=now, owner=self.owner, lease=lease))
-        if not written.applied:
+        try:
+            self._lease.hold()
+        except RunClaimedError:
             self._closed = True
-            raise RunClaimedError(self.head.run_id, written.status)
-        self._draft.held_until = lease
+            raise
 
     def close(self, state: RunState, error: BaseException | None = None) -> None:
         """
@@ -239,6 +235,7 @@ class Keeper:
             SuspensionError: It was to wait for a person and could not be kept.
             StoreError: It could not be kept.
         """
+        self.leases.leave(self._lease)
         if self._closed:
             return
         with suppress(Exception):  # a store that fails says so below
@@ -300,7 +297,7 @@ class Keeper:
             after_steps=stored.steps,  # it may have been taken up, have written, and wait again since we looked
             status=RunStatus.RUNNING,
             claim=self.owner,
-            lease=now + self.lease_seconds,
+            lease=now + self._lease.seconds,
             checkpoint=self._draft.whole(state),
         )
         if self.taking is not None:  # with the decision itself, so that none is carried out that is not kept
@@ -310,9 +307,11 @@ class Keeper:
         if not written.applied:
             self._closed = True
             raise RunClaimedError(self.head.run_id, written.status)
-        self._kept, self._draft.held_until = True, now + self.lease_seconds
+        self._kept, self._lease.until = True, now + self._lease.seconds
+        self.leases.mind(self._lease)
+        self._draft.sequence, self._draft.entries = written.sequence, written.transcript
         said = (number for number, entry in enumerate(self.store.transcript(self.head.run_id)) if entry.said)
-        self._draft.go_on(said, state, sequence=written.sequence, entries=written.transcript)
+        self._draft.go_on(said, state)
 
     def _claimed(self, claim: RunChange) -> Written:
         try:

@@ -8,9 +8,6 @@ import uuid
 from pathlib import Path
 from typing import Final
 
-LEASE_SECONDS: Final = 900.0
-"""How long a segment holds a run after its last step (the reference system's figure)."""
-
 MACHINE_CHARACTERS: Final = 32
 """Of a machine's name so many are in a segment's, which stays below 64 (the reference system's figure)."""
 

@@ -15,12 +15,12 @@ from nr_llm._desk import Desk
 from nr_llm._drive import drained, events
 from nr_llm._going_on import GoingOn, adrained
 from nr_llm._keeping import OnFailure, OnPlainState
+from nr_llm._leases import LEASE_SECONDS, Leases
 from nr_llm._listing import asking
 from nr_llm._observers import ObserverFactory
 from nr_llm._perform import Performer
 from nr_llm._purse import Purses
 from nr_llm._run_settings import RunSettings
-from nr_llm._segments import LEASE_SECONDS
 from nr_llm._single import SingleSteps
 from nr_llm._transports import Transports
 from nr_llm.actors import Actor
@@ -72,7 +72,7 @@ class Runtime(GoingOn, SingleSteps):
             a record of it.  Writes, and runs that wait for a person, always need the store.
         on_plain_state: ``refuse`` suspends no run whose state the store would keep unencrypted although its record
             keeps less than everything; ``tell`` logs that once.
-        lease_seconds: How long after its last step a run counts as held by its process; longer than any one call takes.
+        lease_seconds: How long a run counts as held by a process that is paused, or gone from another machine.
         secrets: Values tools may ask for by alias; masked wherever they appear.
         middleware: Layers around each model call, the first one outermost.
         redactor: Masks secrets in logs; the host's unless given.
@@ -123,7 +123,7 @@ class Runtime(GoingOn, SingleSteps):
             privacy=None if privacy is None else PrivacyLevel.of(privacy),
             on_store_failure=on_store_failure,
             on_plain_state=on_plain_state,
-            lease_seconds=lease_seconds,
+            leases=Leases(lease_seconds),
             secrets=dict(secrets or {}),
             completer=wrapped(middleware),
             redactor=redactor or (Redactor() if host is None else host.redactor),

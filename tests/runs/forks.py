@@ -59,6 +59,11 @@ def forking() -> Iterator[Forks]:
         server.stdin.close()
 
 
+def journal(path: Path) -> list[dict[str, Any]]:
+    """Return what the processes noted, in order."""
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+
 def _became(status: int) -> str:
     if os.WIFSTOPPED(status):
         return "stopped"

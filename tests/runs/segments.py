@@ -9,7 +9,6 @@ import random
 import signal
 import sys
 import threading
-from pathlib import Path
 from types import FrameType
 from typing import Any
 
@@ -244,8 +243,3 @@ def carry_out(task: dict[str, Any]) -> None:
         outcome = error
     sys.setprofile(None)
     note("over", outcome=type(outcome).__name__, text=repr(outcome) if isinstance(outcome, Exception) else "")
-
-
-def journal(path: Path) -> list[dict[str, Any]]:
-    """Return what was noted, in order."""
-    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []

@@ -20,8 +20,7 @@ from nr_llm._segments import process_of
 
 from tests.integration.depth import DEPTH
 from tests.postgres import PostgresServer
-from tests.runs.forks import Forks, forking
-from tests.runs.segments import journal
+from tests.runs.forks import Forks, forking, journal
 
 store_plugin = pytest.importorskip("nr_llm_store", reason="the store plugin is not installed here")
 

@@ -162,6 +162,13 @@ def screenshots(session: nox.Session) -> None:
 
 
 @nox.session(default=False)
+def bench_page(session: nox.Session) -> None:
+    """Print the time from a step to its pixels on the playground's page, and what 10,000 events cost it."""
+    install_browser(session)
+    session.run("python", "-m", "tests.bench.playground_page", env={"PYTHONPATH": str(ROOT)})
+
+
+@nox.session(default=False)
 @nox.parametrize("server", ["xllamacpp==0.2.14", "xllamacpp"])
 def live(session: nox.Session, server: str) -> None:
     """Ask a real llama.cpp server, an older and the current one, with the small model; the weights are fetched."""

@@ -261,7 +261,7 @@ class Handler(BaseHTTPRequestHandler):
     def events(self, run_id: str, after: int) -> None:
         told = self.world.segments.get(run_id, [None])[-1]
         if told is None or (told.over and after < 0):
-            return self.stream(self.world.stored(run_id)[after + 1 :])
+            return self.stream(line for at, line in enumerate(self.world.stored(run_id)) if at > after)
         gone, self.world.lost = self.world.lost, 0
         gap = [json.dumps({"event": "gap", "from": after + 1, "to": after + gone}) + "\n"] if gone else []
         return self.stream(item for part in (gap, told.read(after + 1 + gone)) for item in part)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -153,7 +154,7 @@ def said(text: str) -> CompletionResponse:
 def answer(request: CompletionRequest) -> Turn:
     """Return what the script of the question's first known word says next."""
     last = max(i for i, message in enumerate(request.messages) if message.role == "user")
-    words = request.messages[last].content.lower().split()
+    words = re.findall(r"\w+", request.messages[last].content.lower())
     script = next((SCRIPTS[word] for word in words if word in SCRIPTS), [lambda: said("I know nothing of that.")])
     made = sum(message.role == "assistant" for message in request.messages[last:])
     return script[min(made, len(script) - 1)]()

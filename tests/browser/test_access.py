@@ -58,7 +58,8 @@ def empty(page: Any) -> None:
 
 
 def help_open(page: Any) -> None:
-    page.locator("#keys").click()
+    page.locator("#main").focus()
+    page.keyboard.press("?")
 
 
 STATES: dict[str, Callable[[Any], None]] = {
@@ -95,6 +96,18 @@ def test_axe_finds_nothing(page: Any, world: World) -> None:
         GATE.set()
 
     assert "\n".join(f"{name}: {text}" for name, text in found.items()) == ""
+
+
+@pytest.mark.parametrize("context_settings", [{"viewport": {"width": 720, "height": 450}}], ids=["zoomed"])
+@pytest.mark.parametrize("state", ["table", "waiting", "replaying"])
+def test_nothing_is_lost_at_twice_the_size(page: Any, state: str) -> None:
+    """At 200 % of a small window nothing scrolls sideways, and what can be pressed can be reached."""
+    STATES[state](page)
+
+    assert page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
+    for button in page.locator("main button:visible, #detail button:visible").all():
+        button.scroll_into_view_if_needed()
+        assert button.bounding_box()["width"] > 0
 
 
 @pytest.mark.parametrize("context_settings", [WIDE], ids=["wide"])

@@ -28,6 +28,7 @@ def test_markup_stays_text_in_every_channel(page: Any, world: World) -> None:
     shown = 0
     for row in page.locator(".step").all():
         row.click()
+        expect(row).to_have_attribute("aria-current", "true")
         for name in page.get_by_role("tab").all():
             name.click()
             shown += MARKUP in page.locator("#panel").inner_text()
@@ -140,6 +141,24 @@ def test_artifacts_of_unknown_or_broken_shape_are_json(page: Any, world: World) 
     assert page.locator("#panel figure pre.json").count() == 4
     expect(page.locator("#panel figure pre.json").first).to_contain_text('"type": "hologram"')
     expect(page.locator("figure[data-omitted]")).to_contain_text("60,000 bytes")
+
+
+def test_lines_in_no_order_are_shown(page: Any, world: World) -> None:
+    """Text before any request, steps of other rounds than the one under way, calls nobody asked for: all are rows."""
+    world.canned["r"] = [
+        line("context", run_id="r", model="m"),
+        line("text", text="before"),
+        line("step", step={"kind": "llm", "round": 3, "content": "three"}),
+        line("progress", call_id="x", tool="nobody", message="?"),
+        line("step", step={"kind": "tool", "round": 1, "tool_name": "late", "tool_result": ""}),
+        line("step", step={"kind": "request", "round": 2}),
+        line("done", reason="completed", content="x", run_id="r"),
+    ]
+    page.goto(f"{page.url}#run=r")
+    expect(page.get_by_test_id("answer")).to_have_text("x")
+
+    assert page.locator(".step").count() == 5
+    assert page.locator(".round").count() == 3
 
 
 def test_a_failing_provider_is_said(page: Any) -> None:

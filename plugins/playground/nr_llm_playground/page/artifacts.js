@@ -27,7 +27,7 @@ function diffOf(data, name) {
   if (!data || !path(data.before) || !path(data.after) || !Array.isArray(data.lines) || !data.lines.every(good)) return null;
   const { before, after } = data;
   const title = before === null ? `New: ${after}` : after === null ? `Removed: ${before}` : before === after ? after : `${before} → ${after}`;
-  return [told("p", { class: "path" }, title), linesView(data.lines, name)];
+  return [title !== name && told("p", { class: "path" }, title), linesView(data.lines, name)];
 }
 
 /**

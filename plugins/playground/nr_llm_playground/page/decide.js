@@ -1,7 +1,7 @@
 /** Lets a person decide about calls that wait: each seen whole, each decided by itself, none by accident. */
 
 import { jsonView, previewView } from "./artifacts.js";
-import { h, longText, pill, put, told } from "./dom.js";
+import { h, longText, put, told } from "./dom.js";
 import { schemaForm } from "./forms.js";
 import { count, parse, stringify } from "./text.js";
 
@@ -54,7 +54,7 @@ export function decideView(pending, tools, send) {
 
 function head(call, tool) {
   const from = tool?.distribution ? `${tool.distribution} ${tool.version ?? ""}` : "";
-  return h("header", {}, told("h4", {}, call.name), tool?.effect && pill(tool.effect, tool.effect === "read" ? "off" : "wait"), told("span", { class: "faint" }, from));
+  return h("header", {}, told("h4", {}, call.name), tool?.effect && h("span", { class: "tag", "data-effect": tool.effect }, tool.effect), told("span", { class: "faint" }, from));
 }
 
 function callCard(call, tool, changed) {

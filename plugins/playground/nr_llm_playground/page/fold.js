@@ -131,7 +131,7 @@ const STEP = {
   },
   llm(run, taken) {
     const calls = taken.requested_tool_calls ?? (taken.requested_tool_names ?? []).map((name) => ({ id: "", name }));
-    change(replyOf(run), { step: taken, round: taken.round, state: taken.finish_reason === "length" ? "cut" : "ok" });
+    change(replyOf(run), { step: taken, state: taken.finish_reason === "length" ? "cut" : "ok" });
     run.reply = null;
     used(run.totals, taken);
     run.calls = calls.map((call) => add(run, "tool", taken.round, { state: "queued", call }));

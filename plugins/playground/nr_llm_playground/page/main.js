@@ -12,7 +12,7 @@ import { replay } from "./replay.js";
 import * as route from "./route.js";
 import { follow, linesOf } from "./stream.js";
 import { banner, strip } from "./strip.js";
-import { parse, stringify } from "./text.js";
+import { count, parse, stringify } from "./text.js";
 import { endView, timeline } from "./timeline.js";
 import { statusOf } from "./words.js";
 
@@ -23,7 +23,7 @@ const state = { context: null, problem: null, at: route.read(location.hash), run
 let stop = new AbortController();
 let frame = 0;
 
-const ready = () => (frame ||= requestAnimationFrame(draw));
+const ready = () => (frame ||= requestAnimationFrame(drawn));
 const shown = () => (state.replaying ? player.run() : state.run);
 
 // -- what is drawn ------------------------------------------------------------------------------------------------
@@ -35,8 +35,18 @@ const summary = strip($("strip"), { cancel, replay: () => enterReplay(), rerun: 
 const form = askForm((body) => start(body));
 const list = past((filters) => show(filters));
 
-function draw() {
+/** Draws, and says so if that failed: what a run holds must never leave the page standing still. */
+function drawn() {
   frame = 0;
+  try {
+    draw();
+  } catch (error) {
+    console.error(error);
+    if (!state.problem) failed(error);
+  }
+}
+
+function draw() {
   const run = shown();
   $("welcome").hidden = Boolean(run) || state.loading;
   for (const id of ["strip", "timeline"]) $(id).hidden = !run;
@@ -126,7 +136,7 @@ function drawWelcome() {
     ...[
       h("h2", {}, "A glass box for runs"),
       h("p", {}, "Ask a model something, and see all that passes between it and your tools: each request, each reply, each call, and what only you get to see."),
-      h("ul", { class: "names" }, h("li", {}, models.length ? `${models.length === 1 ? "One model" : `${models.length} models`}${local ? `; ${local.name} stays on this machine` : ""}` : "No model is set up yet: no key, no local weights."), h("li", {}, tools ? `${tools} tools of ${plugins.length - bad.length} plugins` : "No plugin offers a tool.")),
+      h("ul", { class: "names" }, h("li", {}, models.length ? `${models.length === 1 ? "One model" : `${models.length} models`}${local ? `; ${local.name} stays on this machine` : ""}` : "No model is set up yet: no key, no local weights."), h("li", {}, tools ? `${count(tools, "tool")} at hand` : "No plugin offers a tool.")),
       advice.map((one) => h("div", { class: "note", "data-advice": one.code }, told("p", {}, one.text), one.command && told("code", {}, one.command))),
       bad.length > 0 && h("details", { class: "plugins" }, h("summary", {}, `${bad.length === 1 ? "One plugin is" : `${bad.length} plugins are`} not active`), h("ul", { class: "names" }, bad.map((one) => h("li", {}, told("strong", {}, one.name), " ", pill(one.state, "bad"), told("span", { class: "faint" }, ` ${one.reason ?? ""}`))))),
       demo && h("p", {}, h("button", { type: "button", class: "main", id: "demo", click: () => openDemo({ go: true }) }, "Watch a recorded run"), h("span", { class: "faint" }, " needs no model and no key")),
@@ -234,7 +244,6 @@ function failed(error) {
   if (!state.run && state.body) form.open(true);
   state.problem = error instanceof ApiError ? error : new ApiError(-1, { error: { message: `This page failed: ${error.message}` } });
   ready();
-  if (!(error instanceof ApiError)) throw error;
 }
 
 /** Sends what a person decided; resolves to what was wrong with it, or goes on with the run. */
@@ -391,7 +400,7 @@ async function boot() {
     return failed(error);
   }
   const { version, actor, store = {} } = state.context;
-  $("badges").replaceChildren(...[told("span", {}, version ?? ""), told("span", {}, actor?.id ?? ""), pill(store.kept ? `stores ${store.level}${store.memory ? " in memory" : store.encrypted ? ", encrypted" : ""}` : "stores nothing", "off")].filter((node) => node.textContent));
+  $("badges").replaceChildren(...[told("span", {}, version ?? ""), told("span", {}, actor?.id ? `as ${actor.id}` : ""), h("span", { class: "tag" }, store.kept ? `keeps runs: ${store.level}${store.memory ? ", in memory" : store.encrypted ? ", encrypted" : ""}` : "keeps nothing")].filter((node) => node.textContent));
   form.fill(state.context);
   list.fill(state.context, state.at);
   drawWelcome();

@@ -46,7 +46,7 @@ export function past(filtered) {
   function rowOf(run) {
     const [word, state] = statusOf(run.status, run.reason);
     const facts = [moment(run.began), run.usage?.total_tokens != null && `${figure(run.usage.total_tokens)} tokens`].filter(Boolean).join(", ");
-    return h("li", {}, h("a", { href: write({ ...filters(), run: run.run_id }), "data-run": run.run_id }, told("span", { class: "title" }, oneLine(run.prompt ?? run.configuration ?? run.model, 90)), pill(word, state), h("span", { class: "faint" }, facts), told("span", { class: "faint mono" }, run.run_id.slice(0, 12))));
+    return h("li", {}, h("a", { href: write({ ...filters(), run: run.run_id }), "data-run": run.run_id }, told("span", { class: "title" }, oneLine(run.prompt ?? run.configuration ?? run.model, 90)), pill(word, state), told("span", { class: "faint mono" }, run.run_id.slice(0, 12)), h("span", { class: "faint when" }, facts)));
   }
 
   function mark(id) {

@@ -39,7 +39,7 @@ export function strip(root, acts) {
     put(cells.time, duration(totals.ms));
     const { context } = run;
     const copy = recorded === "demo" ? "A recorded run of our own making" : !kept ? "nothing is stored" : `stored copy: ${level ?? "unknown"}`;
-    const view = context?.filtered ? `this view: ${context.view_level ?? "filtered"}` : "live view: unfiltered";
+    const view = context?.source === "store" ? "as it was stored" : context?.filtered ? `this view: ${context.view_level ?? "filtered"}` : "live view: unfiltered";
     put(about, [oneLine(run.model, 60), run.id.slice(0, 12), context?.local === false ? `leaves this machine (${oneLine(context.host, 60)})` : context?.local ? "stays on this machine" : "", recorded ? "" : view, copy].filter(Boolean).join("  ·  "));
     for (const [name, button] of Object.entries(buttons)) button.hidden = !can[name];
     buttons.replay.disabled = !replayable;

@@ -59,6 +59,7 @@ export function tableView(label, { columns, rows }) {
       { class: "tools" },
       h("input", { type: "search", placeholder: "Filter rows", "aria-label": `Filter rows of ${oneLine(label)}`, input: (event) => ((view.filter = event.target.value), draw()) }),
       columns.length > 1 && h("details", { class: "menu" }, h("summary", {}, "Columns"), h("div", { class: "pop" }, choices)),
+      h("span", { class: "faint" }, "Copy"),
       Object.entries({ TSV: toTSV, CSV: toCSV, JSON: toJSON }).map(([name, write]) => h("button", { type: "button", title: `Copy what is shown as ${name}`, "aria-label": `Copy as ${name}`, click: () => copy(write, name) }, name)),
       status,
     ),
@@ -68,8 +69,7 @@ export function tableView(label, { columns, rows }) {
 }
 
 function cellView(cell, kind) {
-  if (cell === null) return h("td", { class: "none" }, "null");
-  if (cell === "") return h("td", { class: "none" }, "empty text");
+  if (cell === null || cell === "") return h("td", { class: "none", "data-kind": kind }, cell === null ? "null" : "empty text");
   const text = String(cell);
   const node = h("td", { "data-kind": kind, dir: "auto" });
   if (text.length <= CELL) return say(node, text);

@@ -16,7 +16,7 @@ export function timeline(root, select) {
   const asked = h("div", { class: "prompt", hidden: true }, h("h3", {}, "Prompt"), prompt);
   const list = h("div", { class: "rounds" });
   root.append(asked, list);
-  let [rows, rounds, run, filter, longest] = [new Map(), new Map(), null, "", 1];
+  let [rows, rounds, run, filter, longest, marked] = [new Map(), new Map(), null, "", 1, null];
 
   root.addEventListener("click", (event) => {
     const row = event.target.closest(".step");
@@ -42,7 +42,7 @@ export function timeline(root, select) {
       }
       if (row.v !== item.v || other) {
         fill(row, item);
-        touched.add(rounds.get(item.round));
+        touched.add(row.round);
       } else if (!refilter) continue;
       row.node.hidden = filter !== "" && !row.words.includes(filter);
     }
@@ -68,9 +68,9 @@ export function timeline(root, select) {
     const bar = h("progress", { class: "bar", "aria-hidden": "true", max: 1, value: 0 });
     const glyph = h("span", { class: "glyph", "aria-hidden": "true" }, GLYPHS[item.kind] ?? "○");
     const node = h("button", { type: "button", class: "step", "data-key": item.key, "data-kind": item.kind, tabIndex: rows.size ? -1 : 0 }, glyph, parts.title, parts.marks, parts.meta, parts.sub, bar);
-    const row = { node, parts, bar, v: 0, words: "" };
-    rows.set(item.key, row);
     const round = roundOf(item.round);
+    const row = { node, parts, bar, round, v: 0, words: "" };
+    rows.set(item.key, row);
     round.steps.append(node);
     round.items.push(item);
     return row;
@@ -81,7 +81,7 @@ export function timeline(root, select) {
     if (!round) {
       const facts = h("span", { class: "faint" });
       const steps = h("div", { class: "steps" });
-      const node = h("section", { class: "round", "aria-label": number ? `Round ${number}` : "Before the first round" }, h("h3", {}, number ? `Round ${number}` : "Before", " ", facts), steps);
+      const node = h("section", { class: "round", "aria-label": number ? `Round ${number}` : "Before the first round" }, h("h3", {}, number ? `Round ${number}` : "Before", facts), steps);
       round = { number, node, steps, facts, items: [] };
       const after = [...rounds.values()].find((other) => other.number > number);
       list.insertBefore(node, after?.node ?? null);
@@ -112,13 +112,15 @@ export function timeline(root, select) {
   function total(round) {
     const calls = round.items.filter((item) => item.kind === "tool").length;
     const ms = round.items.reduce((sum, item) => sum + (item.step?.duration_ms ?? 0), 0);
-    put(round.facts, [calls && count(calls, "call"), ms && duration(ms)].filter(Boolean).join(", "));
+    put(round.facts, [calls && count(calls, "call"), ms >= 1 && duration(ms)].filter(Boolean).join(", "));
   }
 
   function mark(key) {
-    for (const node of root.querySelectorAll('.step[aria-current="true"]')) if (node.dataset.key !== key) (set(node, "aria-current", null), (node.tabIndex = -1));
-    const row = rows.get(key);
-    if (row) (set(row.node, "aria-current", "true"), (row.node.tabIndex = 0));
+    const node = rows.get(key)?.node;
+    if (node === marked) return;
+    if (marked) (set(marked, "aria-current", null), (marked.tabIndex = -1));
+    if (node) (set(node, "aria-current", "true"), (node.tabIndex = 0));
+    marked = node;
   }
 
   const shown = () => [...root.querySelectorAll(".step:not([hidden])")];

@@ -82,7 +82,7 @@ const DESCRIBE = {
     return {
       title: calls.length ? `Asks for ${oneLine([...new Set(calls.map((call) => call.name))].join(", "), 120)}` : "Reply",
       sub: oneLine(step.content ?? lengths, 240),
-      meta: [tokens(step.input_tokens, step.output_tokens), duration(step.duration_ms)],
+      meta: [tokens(step.input_tokens, step.output_tokens), step.duration_ms ? duration(step.duration_ms) : ""],
       marks,
     };
   },
@@ -113,7 +113,7 @@ const DESCRIBE = {
     };
   },
   gap: (item) => ({ title: "Lost events", sub: `Events ${item.gap.from} to ${item.gap.to} could not be had again; what follows is whole.` }),
-  end: (item) => ({ title: statusOf(item.line.event, item.line.reason)[0], sub: sentence(item.line) }),
+  end: (item) => ({ title: statusOf(item.line.event, item.line.reason)[0] }),
   other: (item) => ({
     title: oneLine(item.step?.kind ?? item.line?.event ?? "Unknown", 60),
     sub: item.line?.withheld ? `Withheld: ${oneLine(item.line.withheld)}` : "A kind of event that this page does not know; all of it is in its details.",

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from nr_llm.budgets import ActorBudget, Ledger, MemorySpending, Spending, Spent
     from nr_llm.cancellation import Cancellation
     from nr_llm.config import Config, read_config
-    from nr_llm.configurations import Configuration, TrustZone
+    from nr_llm.configurations import Configuration
     from nr_llm.conversation import Prompt, as_messages, check_pairs
     from nr_llm.effects import (
         CallOutcome,
@@ -101,6 +101,7 @@ if TYPE_CHECKING:
     from nr_llm.options import Options, ProviderOptions
     from nr_llm.outputs import Output, output_of
     from nr_llm.plugins import Finding, PluginRecord, PluginState, RegisteredProvider, RegisteredTool
+    from nr_llm.policy import Policy, PolicyDecision, PolicyError, PolicyReason
     from nr_llm.previews import CallPreview, open_previews
     from nr_llm.prices import Price
     from nr_llm.privacy import PrivacyLevel, StepRecord, strictest
@@ -132,6 +133,7 @@ if TYPE_CHECKING:
     from nr_llm.streams import AsyncRunStream, RunStream
     from nr_llm.toolbox import Toolbox
     from nr_llm.tools import Tool, ToolContext, ToolEffect, Toolset, tool
+    from nr_llm.zones import DataClass, TrustZone
 
 _HOMES = _lazy.homes(
     {
@@ -153,7 +155,7 @@ _HOMES = _lazy.homes(
         "budgets": "ActorBudget Ledger MemorySpending Spending Spent",
         "cancellation": "Cancellation",
         "config": "Config read_config",
-        "configurations": "Configuration TrustZone",
+        "configurations": "Configuration",
         "conversation": "Prompt as_messages check_pairs",
         "effects": "CallOutcome Complete Completer Effect Flow Invoke Preview Record Wait ask complete",
         "errors": (
@@ -174,6 +176,7 @@ _HOMES = _lazy.homes(
         "options": "Options ProviderOptions",
         "outputs": "Output output_of",
         "plugins": "Finding PluginRecord PluginState RegisteredProvider RegisteredTool",
+        "policy": "Policy PolicyDecision PolicyError PolicyReason",
         "previews": "CallPreview open_previews",
         "prices": "Price",
         "privacy": "PrivacyLevel StepRecord strictest",
@@ -195,6 +198,7 @@ _HOMES = _lazy.homes(
         "streams": "AsyncRunStream RunStream",
         "toolbox": "Toolbox",
         "tools": "Tool ToolContext ToolEffect Toolset tool",
+        "zones": "DataClass TrustZone",
     }
 )
 """Where each public name lives; its module is imported when the name is first asked for."""
@@ -226,6 +230,7 @@ __all__ = [
     "Constraint",
     "ContentFilterError",
     "ContextLengthError",
+    "DataClass",
     "Decision",
     "DecisionError",
     "Delta",
@@ -276,6 +281,10 @@ __all__ = [
     "PluginObserver",
     "PluginRecord",
     "PluginState",
+    "Policy",
+    "PolicyDecision",
+    "PolicyError",
+    "PolicyReason",
     "Preview",
     "Price",
     "PrivacyLevel",

@@ -14,9 +14,10 @@ import attrs
 from nr_llm._answering import Answering, answering_of
 from nr_llm._begun import setting_of
 from nr_llm._checks import Verdicts, check_settings, resumable, said, secrets_of
-from nr_llm._choice import Source, ToolChoice, choose, listed
-from nr_llm._configured import bounded_again, configured, configured_again, granted, instructed
+from nr_llm._choice import Source
+from nr_llm._configured import bounded_again, configured, configured_again, instructed
 from nr_llm._desk import Desk
+from nr_llm._gates import PolicySource, read
 from nr_llm._json import JSON
 from nr_llm._keeping import Keeper, OnFailure, OnPlainState, Taking
 from nr_llm._leases import Leases
@@ -27,10 +28,12 @@ from nr_llm._pricing import priced
 from nr_llm._provenance import Provenance
 from nr_llm._purse import Purses
 from nr_llm._run_settings import ResumeSettings, RunSettings
+from nr_llm._shelf import Request, Shelf
 from nr_llm._slots import Slots
 from nr_llm._threads import DaemonThreads
 from nr_llm.actors import Actor
 from nr_llm.aliases import facts_of
+from nr_llm.audit import AuditedFilter
 from nr_llm.cancellation import Cancellation
 from nr_llm.configurations import Configuration
 from nr_llm.conversation import Prompt, as_messages
@@ -38,21 +41,19 @@ from nr_llm.effects import Completer, Flow
 from nr_llm.errors import ConfigurationError, UnknownNameError
 from nr_llm.inputs import filled
 from nr_llm.limits import Limits
-from nr_llm.messages import ToolCall
 from nr_llm.middleware import within
 from nr_llm.options import Options
 from nr_llm.plugins import RegisteredTool
+from nr_llm.policy import Policy
 from nr_llm.privacy import PrivacyLevel, StepFilter, strictest, strictest_named
 from nr_llm.providers import Model, Provider
 from nr_llm.records import RunHead
 from nr_llm.redaction import Redactor
-from nr_llm.requests import CompletionRequest
-from nr_llm.responses import CompletionResponse
 from nr_llm.runs import Outcome, Suspended, decide
 from nr_llm.secrets import Secret
 from nr_llm.state import RunState
 from nr_llm.stores import RunStore
-from nr_llm.toolbox import Toolbox, offer
+from nr_llm.toolbox import Toolbox
 from nr_llm.tools import Tool
 from nr_llm.window import Window
 
@@ -86,6 +87,7 @@ class Assembly:
     completer: Completer
     redactor: Redactor
     configuration_name: str | None = None
+    policy: PolicySource = Policy
     purses: Purses = attrs.field(factory=Purses)
     threads: DaemonThreads = attrs.field(factory=DaemonThreads)
     slots: Slots = attrs.field(factory=Slots)
@@ -98,8 +100,7 @@ class Assembly:
 
     def tools(self) -> Mapping[str, Tool]:
         """Return every tool there is, by the name a model would use."""
-        found = () if self.host is None else self.host.tools()
-        return {**{registered.wire_name: registered.tool for registered in found}, **self.own_tools}
+        return self.shelf.tools()
 
     def provider(self, name: str) -> Provider:
         """Return a provider by name."""
@@ -139,7 +140,7 @@ class Assembly:
         model.check(messages)
         provider, known = model.provider, model.known
         tools, actor = settings.get("tools"), settings.get("actor") or self.actor
-        toolbox = self.toolbox(tools, actor, known.max_tools, configuration=configuration)
+        toolbox = self.shelf.toolbox(Request(tools=tools, actor=actor, reader=model, configuration=configuration))
         answering = answering_of(settings.get("output"), known, toolbox)
         limits = model.limits(settings.get("limits") or self.limits)
         level = strictest_named(
@@ -159,7 +160,7 @@ class Assembly:
             privacy=level,
         )
         begins = not settings.get("dry_run")
-        desk = self._desk(state, toolbox, provider=provider, actor=actor, begins=begins, **_extras(settings))
+        desk = self.desk(state, toolbox, provider=provider, actor=actor, begins=begins, **_extras(settings))
         plan = self._plan(state, known, toolbox, answering, provider=provider, streamed=streamed)
         self._watch(
             desk,
@@ -203,13 +204,14 @@ class Assembly:
         provider, known = model.provider, model.known
         try:
             wanted, strict = settings.get("tools", state.allowed), "tools" in settings
-            toolbox = self.toolbox(wanted, actor, known.max_tools, configuration=configuration, strict=strict)
+            request = Request(tools=wanted, actor=actor, reader=model, configuration=configuration, strict=strict)
+            toolbox = self.shelf.toolbox(request)
         except UnknownNameError as error:
             if "tools" in settings:
                 raise
             remedy = "Pass tools=[...] when you resume, as you did when the run began."
             raise UnknownNameError("tool", error.name, known=self.tools(), remedy=remedy) from error
-        desk = self._desk(state, toolbox, provider=provider, actor=actor, **_extras(settings))
+        desk = self.desk(state, toolbox, provider=provider, actor=actor, **_extras(settings))
         answering = answering_of(settings.get("output") or state.output, known, toolbox)
         plan = self._plan(state, known, toolbox, answering, provider=provider, streamed=streamed)
         bound = None if configuration is None else configuration.privacy
@@ -218,64 +220,10 @@ class Assembly:
         self._watch(desk, state, privacy=level, taking=taking, streamed=streamed)
         return Setting(tool_loop(state, plan, desk.invocations), desk)
 
-    def single_completion(
-        self,
-        prompt: Prompt,
-        *,
-        model: str | None,
-        tools: ToolChoice | Iterable[ToolChoice] | None,
-        options: Options | None,
-    ) -> tuple[Flow[CompletionResponse], Desk]:
-        """Return one model call."""
-        named = self.model(model)
-        provider, known, messages = named.provider, named.known, as_messages(prompt)
-        named.check(messages)
-        toolbox = self.toolbox(tools, self.actor, known.max_tools)
-        state = RunState(run_id=uuid.uuid4().hex, model=known.name, price=priced(known, provider, Limits()))
-        request = CompletionRequest(
-            model=known.name,
-            messages=messages,
-            tools=toolbox.specs,
-            options=named.options(options or self.options),
-            run_id=state.run_id,
-        )
-        asking = within(provider, self.completer)(request)
-        return asking, self._desk(state, toolbox, provider=provider, actor=self.actor, watched=False)
-
-    def single_call(
-        self, tool: ToolChoice, arguments: Mapping[str, Any] | None, *, actor: Actor | None, deps: Any
-    ) -> tuple[Desk, ToolCall]:
-        """Return one tool call."""
-        actor = actor or self.actor
-        toolbox = self.toolbox([tool], actor, None)
-        if not toolbox.offered:
-            raise ConfigurationError("The tool is open to administrators only.", remedy="Pass an actor who is one.")
-        state = RunState(run_id=uuid.uuid4().hex, model="", limits=self.limits)
-        desk = self._desk(state, toolbox, actor=actor, deps=deps, watched=False)
-        return desk, ToolCall("call_1", toolbox.offered[0], arguments or {})
-
-    def toolbox(
-        self,
-        tools: ToolChoice | Iterable[ToolChoice] | None,
-        actor: Actor | None,
-        most: int | None,
-        *,
-        configuration: Configuration | None = None,
-        strict: bool = True,
-    ) -> Toolbox:
-        """Return the tools of a run; a run that wants none does not load any plugin."""
-        if configuration is not None and configuration.chooses:
-            found = granted(configuration, tools, lambda wanted: self.toolbox(wanted, actor, None), strict=strict)
-            return offer(found.registered, names=found.offered, actor=actor, most=most)
-        chosen = None if tools is None else listed(tools)
-        registered = {} if chosen == () else self.tools()
-        return choose(registered, chosen, find=self._find, actor=actor, most=most)
-
-    def _find(self, name: str) -> str:
-        """Return the name a model would use for a name that no tool is registered under."""
-        if self.host is None:
-            raise UnknownNameError("tool", name, known=self.own_tools)
-        return self.host.tool(name).wire_name
+    @property
+    def shelf(self) -> Shelf:
+        """The tools there are."""
+        return Shelf(host=self.host, own=self.own_tools, policy=self.policy, model=self.model)
 
     def _plan(
         self,
@@ -299,7 +247,7 @@ class Assembly:
             answering=answering,
         )
 
-    def _desk(
+    def desk(
         self,
         state: RunState,
         toolbox: Toolbox,
@@ -311,6 +259,7 @@ class Assembly:
         watched: bool = True,
         begins: bool = False,
     ) -> Desk:
+        """Return the desk of a run."""
         info = RunInfo(run_id=state.run_id, model=state.model, actor=actor)
         return Desk(
             run_id=state.run_id,
@@ -347,6 +296,11 @@ class Assembly:
             desk.observers.join(FilteredFactory(factory, seen) for factory in self.host.observers())
         if self.store is None:
             return
+        toolbox = desk.toolbox
+
+        def writes(name: str) -> bool:
+            return (tool := toolbox.get(name)) is not None and tool.writes
+
         head = RunHead(
             run_id=state.run_id,
             model=state.model,
@@ -358,12 +312,12 @@ class Assembly:
             provenance=self._provenance(desk.toolbox, desk.provider_name),
             setting=setting() if setting is not None and privacy is PrivacyLevel.FULL else None,
         )
-        toolbox = desk.toolbox
+        audit = read(toolbox.gate.policy).write_arguments
         desk.keeper = Keeper(
             store=self.store,
             head=head,
-            filter=seen,
-            writes=lambda name: (tool := toolbox.get(name)) is not None and tool.writes,
+            filter=AuditedFilter(privacy, self.redactor, audit=audit, writes=writes, run_id=state.run_id),
+            writes=writes,
             cancelled=desk.cancelled,
             on_failure=self.on_store_failure,
             on_plain_state=self.on_plain_state,

@@ -19,7 +19,7 @@ from typing import Any, TypeAlias
 import attrs
 
 from nr_llm._desk import Desk
-from nr_llm._seam import Admitted, admit, failed, out_of_time, received, timed_out
+from nr_llm._seam import Admitted, admit, failed, not_permitted, out_of_time, received, timed_out
 from nr_llm.cancellation import Cancellation
 from nr_llm.effects import CallOutcome
 from nr_llm.errors import RunCancelledError
@@ -122,9 +122,13 @@ class CallBatch:
     def admit(self) -> Iterator[Event]:
         """Answer the calls that may not run, and queue the others."""
         for pending in self._calls:
-            verdict = admit(pending.call, self._desk.toolbox, limits=self._desk.limits)
+            toolbox, call = self._desk.toolbox, pending.call
+            denial = toolbox.denial(call.name)  # here and not in the loop, which does not ask the world
+            refused = denial is not None
+            verdict = not_permitted(call.name) if refused else admit(call, toolbox, limits=self._desk.limits)
             if isinstance(verdict, ToolResult):
-                yield from self._finish(pending.index, pending.call, CallOutcome(verdict, executed=False))
+                why = None if denial is None else denial.to_dict()
+                yield from self._finish(pending.index, call, CallOutcome(verdict, executed=False, denial=why))
             else:
                 self._waiting.append((pending, verdict))
 

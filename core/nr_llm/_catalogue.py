@@ -14,7 +14,7 @@ from nr_llm._observers import ObserverFactory
 from nr_llm._plugin import Plugin
 from nr_llm._toolsets import OpenToolset
 from nr_llm.errors import NameClashError
-from nr_llm.plugins import RegisteredCommand
+from nr_llm.plugins import PluginRecord, PluginState, RegisteredCommand
 
 SERVED: Final = (PROVIDERS, TABLES)
 """The hooks that give providers: as they are, or as tables to make them of."""
@@ -145,3 +145,9 @@ def _registered_command(offer: Offer) -> RegisteredCommand:
         distribution=record.distribution,
         version=record.version,
     )
+
+
+def excuse(records: Iterable[PluginRecord]) -> str:
+    """Return which plugins failed and why, for an error about a name that one of them may have had."""
+    failed = [record for record in records if record.state is PluginState.FAILED]
+    return "".join(f"Plugin {record.name!r} failed: {record.reason}. " for record in failed).rstrip()

@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol, TypeAlias
 
 from nr_llm._observers import ObserverFactory
-from nr_llm.actors import Actor
 from nr_llm.aliases import ModelAlias
 from nr_llm.configurations import Configuration
 from nr_llm.errors import InvalidValueError, UnknownNameError
 from nr_llm.plugins import RegisteredProvider, RegisteredTool
+from nr_llm.policy import Policy
 from nr_llm.redaction import Redactor
-from nr_llm.toolbox import Toolbox, offer
+from nr_llm.toolbox import Toolbox
 from nr_llm.tools import Tool
 
 ToolChoice: TypeAlias = str | Tool | Callable[..., Any]
@@ -53,6 +53,10 @@ class Source(Protocol):
     def default_configuration(self) -> str | None:
         """The configuration of runs that name none, or None."""
 
+    @property
+    def policy(self) -> Policy:
+        """What the operator says about tools and providers."""
+
     def observers(self) -> Sequence[ObserverFactory]:
         """Return the observers of plugins that are to watch the runs."""
 
@@ -80,25 +84,23 @@ def choose(
     tools: ToolChoice | Iterable[ToolChoice] | None,
     *,
     find: Callable[[str], str],
-    actor: Actor | None,
-    most: int | None,
+    usual: Callable[[str, Tool], bool],
 ) -> Toolbox:
     """
-    Return the toolbox of a run.
+    Return the tools that are chosen for a run, as yet unjudged.
 
     Args:
         registered: Every tool the host has, by the name a model would use.
         tools: What the caller chose; None for the default set.
         find: Returns the name a model would use for a name that is not registered, such as ``plugin:tool``.
-        actor: On whose behalf the run acts.
-        most: How many tools the model copes with, or None.
+        usual: Returns whether a tool is in the default set.
 
     Raises:
         UnknownNameError: A name is nobody's.
-        InvalidValueError: Two different tools would have one name, or there are too many.
+        InvalidValueError: Two different tools would have one name.
     """
     if tools is None:
-        return offer(registered, names=None, actor=actor, most=most)
+        return Toolbox(registered, tuple(name for name, tool in registered.items() if usual(name, tool)))
     known, names = dict(registered), list[str]()
     for item in listed(tools):
         if isinstance(item, str):
@@ -109,7 +111,7 @@ def choose(
             raise InvalidValueError(f"two tools are named {tool.name!r}", path="tools")
         known[tool.name] = tool
         names.append(tool.name)
-    return offer(known, names=names, actor=actor, most=most)
+    return Toolbox(known, tuple(dict.fromkeys(names)))
 
 
 def _names(text: str, registered: Mapping[str, Tool], find: Callable[[str], str]) -> Sequence[str]:

@@ -18,12 +18,12 @@ from nr_llm.approvals import (
 )
 from nr_llm.configurations import Configuration
 from nr_llm.errors import NrLlmError, RunNotFoundError, StoreError
+from nr_llm.policy import PERSONAL
 from nr_llm.records import RunStatus, StoredRun
 from nr_llm.state import RunState
 from nr_llm.steps import RunStep, StepKind
 from nr_llm.stores import RunStore
-from nr_llm.toolbox import denial
-from nr_llm.tools import Tool
+from nr_llm.toolbox import Toolbox
 
 
 @attrs.frozen
@@ -79,7 +79,7 @@ def check_decider(held: Held, decisions: Sequence[Decision], *, by: Actor, confi
         raise SelfApprovalError(held.run.run_id)
 
 
-def permit_writes(held: Held, decisions: Sequence[Decision], *, by: Actor, tools: Mapping[str, Tool]) -> None:
+def permit_writes(held: Held, decisions: Sequence[Decision], *, by: Actor, tools: Toolbox) -> None:
     """
     Refuse whoever approves a write that they could not make themselves.
 
@@ -90,16 +90,15 @@ def permit_writes(held: Held, decisions: Sequence[Decision], *, by: Actor, tools
     """
     names = {pending.index: pending.call.name for pending in held.state.pending}
     for decision in decisions:
-        tool = tools.get(names.get(decision.index, ""))
+        tool = tools.registered.get(names.get(decision.index, ""))
         if not decision.approve or tool is None or not tool.writes:
             continue
-        service = by.kind is not ActorKind.USER
-        why = "a service account approves no write" if service else denial(tool, by)
-        if why is not None:
-            raise NotPermittedError(held.run.run_id, tool.name, why)
+        if by.kind is not ActorKind.USER:
+            raise NotPermittedError(held.run.run_id, tool.name, "a service account approves no write")
+        _permit(held, tool.name, by=by, tools=tools)
 
 
-def permit_calls(held: Held, *, by: Actor, tools: Mapping[str, Tool]) -> None:
+def permit_calls(held: Held, *, by: Actor, tools: Toolbox) -> None:
     """
     Refuse whoever fills in a form of a turn with a call that is not open to them.
 
@@ -107,11 +106,17 @@ def permit_calls(held: Held, *, by: Actor, tools: Mapping[str, Tool]) -> None:
         NotPermittedError: So it is; a service account fills in no form.
     """
     for pending in held.state.pending:
-        tool = tools.get(pending.call.name)
-        service = by.kind is not ActorKind.USER
-        why = "a service account fills in no form" if service else None if tool is None else denial(tool, by)
-        if why is not None:
-            raise NotPermittedError(held.run.run_id, pending.call.name, why)
+        if by.kind is not ActorKind.USER:
+            raise NotPermittedError(held.run.run_id, pending.call.name, "a service account fills in no form")
+        _permit(held, pending.call.name, by=by, tools=tools)
+
+
+def _permit(held: Held, name: str, *, by: Actor, tools: Toolbox) -> None:
+    """Refuse whoever the policy would not let use a tool themselves; one that is gone is refused later."""
+    tool = tools.registered.get(name)
+    decision = None if tool is None else tools.gate.of(by).decide(name, tool)
+    if decision is not None and decision.reason in PERSONAL:
+        raise NotPermittedError(held.run.run_id, name, decision.text.removesuffix("."))
 
 
 def input_step(state: RunState, submissions: Sequence[Submission], *, by: Actor) -> RunStep:

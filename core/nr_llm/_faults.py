@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from nr_llm._directory import Entry
+from nr_llm._operator import policy_from
 from nr_llm._profiles import Profile
 from nr_llm.aliases import ModelAlias, alias_of
 from nr_llm.config import KNOWN, Config
@@ -36,6 +37,7 @@ def config_findings(
         else:
             yield from _of_configuration(profile, config, providers, tools)
     yield from _of_defaults(config, providers, configurations)
+    yield from _of_policy(config, providers, tools)
     for name, source in config.unread:
         yield Finding(
             what=f"{source} sets {name!r}, which nothing reads.",
@@ -119,3 +121,36 @@ def _told(what: str, error: NrLlmError, *, serious: bool = True) -> Finding:
     remedy = error.remedy if isinstance(error, ConfigurationError) else ""
     why = str(error).removesuffix(remedy).rstrip()
     return Finding(what=what, why=why, fix=remedy or "Correct what the reason names.", serious=serious)
+
+
+def _of_policy(
+    config: Config, providers: Mapping[str, Entry], tools: Mapping[str, RegisteredTool]
+) -> Iterator[Finding]:
+    """Yield what is wrong with ``[policy]``: a misspelt name would close nothing, or open nothing."""
+    try:
+        policy = policy_from(config.policy)
+    except NrLlmError as error:
+        yield _told("The policy cannot be used: no run with tools begins.", error)
+        return
+    groups = {registered.tool.group for registered in tools.values()}
+    known = {*tools, *(registered.address for registered in tools.values())}
+    restricted = {*known, *(f"@{group}" for group in groups if group)}
+    yield from _strange("policy.tools", policy.tools, known, "tool")
+    yield from _strange("policy.groups", policy.groups, groups, "group")
+    yield from _strange("policy.restrict", policy.restrict, restricted, "tool or @group")
+    yield from _strange("policy.zones", policy.zones, providers, "provider")
+
+
+def _strange(setting: str, named: Iterable[str], known: Iterable[str], noun: str) -> Iterator[Finding]:
+    known = tuple(known)
+    for name in named:
+        if name not in known:
+            close = similar(name, known)
+            yield Finding(
+                what=f"{setting} names {name!r}, which there is not.",
+                why=f"no {noun} here is called so",
+                fix=f"Did you mean {close[0]}?"
+                if close
+                else "Nothing, if it is meant for one to come; else remove it.",
+                serious=False,
+            )

@@ -15,15 +15,17 @@ import logging
 import os
 import time
 from collections.abc import Callable, Iterable, Mapping
+from functools import cached_property
 from types import TracebackType
 from typing import Any, Final, Self, TypedDict, Unpack
 
-from nr_llm._catalogue import Catalogue, dispute
+from nr_llm._catalogue import Catalogue, dispute, excuse
 from nr_llm._contributions import COMMANDS, CONFIGURATIONS, PROVIDERS, STORES, TABLES, TOOLS
 from nr_llm._directory import Directory
 from nr_llm._doctor import Case, examine
 from nr_llm._faults import config_findings
 from nr_llm._observers import ObserverFactory
+from nr_llm._operator import policy_from
 from nr_llm._passed import Claims, named
 from nr_llm._plugin import Plugin, Surroundings
 from nr_llm._profiles import Profiles
@@ -39,11 +41,11 @@ from nr_llm.errors import ConfigurationError, NrLlmError, UnknownNameError
 from nr_llm.plugins import (
     Finding,
     PluginRecord,
-    PluginState,
     RegisteredCommand,
     RegisteredProvider,
     RegisteredTool,
 )
+from nr_llm.policy import Policy
 from nr_llm.redaction import Redactor
 from nr_llm.settings import Loaded
 from nr_llm.stores import RunStore
@@ -219,7 +221,7 @@ class PluginHost:
             raise dispute("tool", name, names.disputed[name])
         if ":" in name:
             self.require(name.partition(":")[0])
-        raise UnknownNameError("tool", name, known=names.found, remedy=self._excuse())
+        raise UnknownNameError("tool", name, known=names.found, remedy=excuse(self.records()))
 
     def providers(self) -> tuple[RegisteredProvider, ...]:
         """Return every provider that has its name to itself and can be made; loads all plugins."""
@@ -246,7 +248,7 @@ class PluginHost:
                 self.require(name)
             found = self._directory.far(name)
         if found is None:
-            raise UnknownNameError("provider", name, known=self._directory.names(), remedy=self._excuse())
+            raise UnknownNameError("provider", name, known=self._directory.names(), remedy=excuse(self.records()))
         return found
 
     def models(self) -> Mapping[str, ModelAlias]:
@@ -299,6 +301,11 @@ class PluginHost:
             NrLlmError: Several plugins offer a store and none is named, or the one that would cannot be used.
         """
         return store_of(self._catalogue.plugins, self._config, self._required)
+
+    @cached_property
+    def policy(self) -> Policy:
+        """What files say about tools and providers; `ConfigurationError` for what is wrong or may not be said."""
+        return policy_from(self._config.policy)
 
     def observers(self) -> tuple[ObserverFactory, ...]:
         """
@@ -388,7 +395,3 @@ class PluginHost:
             Plugin(PluginRecord(name=name), lambda thing=thing: thing, around=self._around)  # type: ignore[misc]
             for name, thing in own.items()
         )
-
-    def _excuse(self) -> str:
-        failed = [record for record in self.records() if record.state is PluginState.FAILED]
-        return "".join(f"Plugin {record.name!r} failed: {record.reason}. " for record in failed).rstrip()

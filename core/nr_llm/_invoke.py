@@ -18,6 +18,7 @@ from nr_llm.actors import Actor
 from nr_llm.cancellation import Cancellation
 from nr_llm.limits import Limits
 from nr_llm.messages import ToolCall
+from nr_llm.policy import Gate
 from nr_llm.results import ToolResult
 from nr_llm.state import PendingCall, RunState
 from nr_llm.toolbox import Toolbox
@@ -95,7 +96,7 @@ def _desk(
     run_id = uuid.uuid4().hex
     return Desk(
         run_id=run_id,
-        toolbox=tools if isinstance(tools, Toolbox) else Toolbox.of(tools),
+        toolbox=tools if isinstance(tools, Toolbox) else Toolbox.of(tools, Gate(actor=actor)),
         limits=limits or Limits(),
         threads=DaemonThreads(idle_seconds=0.0),
         slots=Slots(),

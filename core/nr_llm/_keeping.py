@@ -19,10 +19,11 @@ import attrs
 from nr_llm._drafts import Draft
 from nr_llm._leases import Lease, Leases
 from nr_llm._segments import segment_name
+from nr_llm.audit import AuditedFilter
 from nr_llm.cancellation import Cancellation
 from nr_llm.errors import RunCancelledError, RunClaimedError, RunExistsError, StoreError, SuspensionError
 from nr_llm.middleware import GuardrailError
-from nr_llm.privacy import PrivacyLevel, StepFilter
+from nr_llm.privacy import PrivacyLevel
 from nr_llm.records import (
     WAITING,
     RunChange,
@@ -116,7 +117,7 @@ class Keeper:
 
     store: RunStore
     head: RunHead
-    filter: StepFilter
+    filter: AuditedFilter
     writes: Callable[[str], bool]
     cancelled: Cancellation
     on_failure: OnFailure = "stop"

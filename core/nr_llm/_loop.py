@@ -27,12 +27,13 @@ On any exception the driver closes this generator and calls `settle`, which work
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import attrs
 
 from nr_llm._answering import Answering
 from nr_llm._budget import broken_off, closing, counted, exhausted, last_text, overdrawn
+from nr_llm._json import JSON
 from nr_llm._turns import (
     answered,
     asking,
@@ -98,6 +99,8 @@ def tool_loop(state: RunState, plan: Plan, invocations: list[ToolInvocation] | N
     invocations = [] if invocations is None else invocations
     invocations.extend(past_invocations(state))
     taken = call_ids(state.messages)  # derived from the state, kept so that a round costs what is new
+    if plan.toolbox.judged and not state.ended:
+        yield from ask(Record(_policy_step(state.rounds, _judged(plan.toolbox)), state))
     while not state.ended:
         if state.pending:
             if waiting := held(state, plan.toolbox):
@@ -123,6 +126,8 @@ def dry_run(state: RunState, plan: Plan, invocations: Sequence[ToolInvocation] =
     tools, _ = _asked(state, plan, last=False)
     messages, _ = _fitted(state, plan, tools)
     names = tuple(tool.name for tool in tools)
+    if plan.toolbox.judged:
+        yield from ask(Record(_policy_step(0, _judged(plan.toolbox)), state))
     state = attrs.evolve(state, answer="", reason=TerminationReason.DRY_RUN)
     step = RunStep(kind=StepKind.ASSEMBLED, round=0, messages_sent=messages, tool_specs=names)
     yield from ask(Record(step, state))
@@ -252,6 +257,8 @@ def _finish_turn(state: RunState, toolbox: Toolbox, invocations: list[ToolInvoca
         for pending in batch:
             outcome = outcomes[pending.index]
             invocations.append(_invocation(pending, outcome))
+            if outcome.denial is not None:
+                yield from ask(Record(_policy_step(state.rounds, (outcome.denial,)), state))
             yield from ask(Record(_tool_step(state.rounds, pending, outcome), state))
     return state
 
@@ -293,6 +300,14 @@ def _folded(
 def _invocation(pending: PendingCall, outcome: CallOutcome) -> ToolInvocation:
     result = outcome.result
     return ToolInvocation(pending.call.name, pending.call.arguments, result.content, result.is_error, result.artifacts)
+
+
+def _judged(toolbox: Toolbox) -> Sequence[Mapping[str, JSON]]:
+    return [decision.to_dict() for decision in toolbox.judged]
+
+
+def _policy_step(number: int, decisions: Sequence[Mapping[str, JSON]]) -> RunStep:
+    return RunStep(kind=StepKind.POLICY, round=number, policy=tuple(decisions))
 
 
 def _approval_step(state: RunState, waiting: Sequence[PendingCall]) -> RunStep:

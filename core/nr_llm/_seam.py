@@ -51,14 +51,18 @@ def admit(call: ToolCall, toolbox: Toolbox, *, limits: Limits) -> Admitted | Too
 
 def _unusable(name: str, toolbox: Toolbox) -> str:
     shown = bound_text(name, limit=100, noun="name")
-    if name in toolbox.registered:
-        return f"Tool {shown!r} is not permitted in this run; it was not called."
     if not toolbox.offered:
         return f"There is no tool named {shown!r}, and this run has no tools."
     close = similar(name, toolbox.offered)
     hint = f" Did you mean {' or '.join(map(repr, close))}?" if close else ""
     names = ", ".join(toolbox.offered[:NAMES_LISTED])
     return f"There is no tool named {shown!r}; it was not called.{hint} The tools are: {names}."
+
+
+def not_permitted(name: str) -> ToolResult:
+    """Return the error turn for a tool that is there and not for this run, which is all a model learns of it."""
+    shown = bound_text(name, limit=100, noun="name")
+    return ToolResult.error(f"Tool {shown!r} is not permitted in this run; it was not called.")
 
 
 def _malformed(call: ToolCall) -> str:

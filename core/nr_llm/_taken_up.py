@@ -41,7 +41,7 @@ def as_decided(
     state = decided(held.state, decisions)
     taking = Taking(held.run, decision_step(held.state, decisions, by=by))
     setting = assembly.resumed(state, settings, actor=held.run.head.actor, streamed=streamed, taking=taking)
-    permit_writes(held, decisions, by=by, tools=setting.desk.toolbox.registered)
+    permit_writes(held, decisions, by=by, tools=setting.desk.toolbox)
     return setting
 
 
@@ -60,7 +60,7 @@ def as_submitted(
     state = submitted(held.state, submissions)
     taking = Taking(held.run, input_step(held.state, submissions, by=by))
     setting = assembly.resumed(state, settings, actor=held.run.head.actor, streamed=streamed, taking=taking)
-    permit_calls(held, by=by, tools=setting.desk.toolbox.registered)
+    permit_calls(held, by=by, tools=setting.desk.toolbox)
     return setting
 
 

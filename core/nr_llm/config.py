@@ -14,7 +14,17 @@ from nr_llm.errors import ConfigurationError, UnknownNameError, similar
 NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*\Z")
 """What a provider, an alias or a configuration may be called: no colon, which separates a model's name in two."""
 
-KNOWN: Final = ("configurations", "default_configuration", "default_model", "models", "plugins", "providers", "store")
+KNOWN: Final = (
+    "audit",
+    "configurations",
+    "default_configuration",
+    "default_model",
+    "models",
+    "plugins",
+    "policy",
+    "providers",
+    "store",
+)
 """What is read at the top of the file."""
 
 PYPROJECT: Final = "pyproject.toml"
@@ -22,6 +32,9 @@ PYPROJECT: Final = "pyproject.toml"
 
 LISTS: Final = ("allow", "deny", "observe")
 """What ``[plugins]`` may hold beside tables of plugins."""
+
+AUDIT: Final = ("write_arguments",)
+"""What ``[audit]`` may hold."""
 
 _REMEDY: Final = "Say it in your user configuration instead, or trust this project: nr-llm config trust."
 
@@ -70,6 +83,7 @@ class Config:
         default_configuration_source: Where that is from; empty if there is none.
         store: The plugin whose store keeps the runs, or None for the only one that offers a store.
         store_source: Where that is from; empty if nobody says it.
+        policy: What is said about tools and providers, the file that counts first in front.
         unread: Names at the top of a file that look like one that is read, each with its file.
     """
 
@@ -89,6 +103,7 @@ class Config:
     default_configuration_source: str = ""
     store: str | None = None
     store_source: str = ""
+    policy: tuple[Table, ...] = ()
     unread: tuple[tuple[str, str], ...] = ()
 
     def provider_of(self, model: str) -> str:
@@ -118,6 +133,7 @@ class Config:
             default_configuration_source=configuration.default_configuration_source,
             store=store.store,
             store_source=store.store_source,
+            policy=(*self.policy, *other.policy),
             unread=(*self.unread, *other.unread),
         )
 
@@ -173,6 +189,7 @@ def read_config(path: Path, *, trusted: bool | Callable[[bytes], bool]) -> Confi
         default_configuration_source=str(path) if configuration else "",
         store=store,
         store_source=str(path) if store else "",
+        policy=_policy(path, document, trusted=trusted),
         unread=tuple((name, str(path)) for name in document if name not in KNOWN and similar(name, KNOWN)),
     )
 
@@ -245,6 +262,21 @@ def _tables(path: Path, section: str, document: Mapping[str, Any], *, trusted: b
             )
         found[name] = (Table(values, str(path), folder=path.absolute().parent, trusted=trusted),)
     return found
+
+
+def _policy(path: Path, document: Mapping[str, Any], *, trusted: bool) -> tuple[Table, ...]:
+    said: dict[str, Any] = {}
+    for section in ("policy", "audit"):
+        found = document.get(section, {})
+        if not isinstance(found, dict):
+            raise ConfigurationError(f"{path}: {section} is no table.", remedy=f"Write a table [{section}].")
+        said |= found
+    for name in document.get("audit", {}):
+        if name not in AUDIT:
+            raise UnknownNameError("setting of [audit]", name, known=AUDIT, remedy=f"There is: {AUDIT[0]}.")
+    if not said:
+        return ()
+    return (Table(said, str(path), folder=path.absolute().parent, trusted=trusted),)
 
 
 def _default(path: Path, key: str, document: Mapping[str, Any]) -> str | None:

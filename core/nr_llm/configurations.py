@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from enum import StrEnum
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,20 +15,12 @@ from nr_llm.limits import Limits
 from nr_llm.options import Options
 from nr_llm.privacy import PrivacyLevel, strictest, strictest_named
 from nr_llm.settings import Subject, resolve_settings
+from nr_llm.zones import TrustZone
 
 SYSTEM_BYTES: Final = 262_144
 """Size of a ``system_file`` at most: more than the window of most models, and a mistaken path ends soon."""
 
 _SYSTEM: Final = ("system", "system_file")
-
-
-class TrustZone(StrEnum):
-    """How far away a provider is, the nearest first; the further, the less may be told to it."""
-
-    LOCAL = "local"
-    PRIVATE = "private"
-    EXTERNAL = "external"
-    EXTERNAL_GLOBAL = "external_global"
 
 
 @attrs.frozen
@@ -62,7 +53,7 @@ class Configuration:
         limits: Bounds, by the names of `Limits`; a caller's hold where they are lower.
         privacy: How much of a run may be kept at most, or None.
         four_eyes: Whether whoever began a run may not approve its calls.
-        zone: How far away the provider is, or None; kept and shown, and not used yet.
+        zone: How far away the provider of `model` is, as the operator declares it, or None.
         fallbacks: Models to ask when the first cannot answer; kept and shown, and not used yet.
         source: Where the row is from.
         sources: Where each of its settings is from.
@@ -201,7 +192,7 @@ def _refuse_wider(row: Row, table: Table, said: _Row, *, own: Iterable[_Row], pr
     said_models = {"model": (said.model,), "fallbacks": said.fallbacks}
     if said.privacy is not None and strictest(said.privacy, kept) is not said.privacy:
         raise row.untrusted(table, "privacy")
-    if said.zone is not None and _nearer(said.zone, zone):
+    if said.zone is not None and said.zone.nearer(zone):
         raise row.untrusted(table, "zone")
     for setting in _SYSTEM:
         if getattr(said, setting) is not None and any(mine.system or mine.system_file for mine in own):
@@ -209,11 +200,6 @@ def _refuse_wider(row: Row, table: Table, said: _Row, *, own: Iterable[_Row], pr
     for setting, named in said_models.items():
         if own and any(model and provider(model) not in homes for model in named):
             raise row.untrusted(table, setting)
-
-
-def _nearer(zone: TrustZone, than: TrustZone) -> bool:
-    order = tuple(TrustZone)
-    return order.index(zone) < order.index(than)
 
 
 def _system(subject: Subject, tables: Iterable[Table], alone: Iterable[_Row]) -> tuple[str | None, str]:

@@ -53,6 +53,7 @@ def of_choices(config: Config, selection: Selection | None) -> Iterator[Value]:
             yield Value("plugins.deny", name, files.get(name, by) if by == _FILES else by)
     for name, source in config.observe_sources.items():
         yield Value("plugins.observe", name, source)
+    yield from of_tables("policy", config.policy, ("tools", "groups", "restrict", "zones"), Redactor())
     yield Value("store", config.store, config.store_source or DEFAULT)
 
 

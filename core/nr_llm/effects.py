@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar, cast
 
 import attrs
 
+from nr_llm._json import JSON
 from nr_llm.previews import CallPreview
 from nr_llm.requests import CompletionRequest
 from nr_llm.responses import CompletionResponse
@@ -50,11 +51,13 @@ class CallOutcome:
         result: The bounded result.
         seconds: How long it took.
         executed: Whether the tool ran, as against a refusal.
+        denial: What the policy said of a tool that it keeps closed, as a record keeps it, or None.
     """
 
     result: ToolResult
     seconds: float = attrs.field(default=0.0, eq=False)
     executed: bool = True
+    denial: Mapping[str, JSON] | None = None
 
 
 @attrs.frozen

@@ -127,6 +127,7 @@ METADATA_FIELDS: Final = frozenset(
         "context_budget",
         "decided_by",
         "decisions",
+        "policy",
     }
 )
 """Fields of a step that survive at every level."""
@@ -176,10 +177,6 @@ class StepFilter:
         self.level = level
         self._redactor = redactor
         self._messages: dict[int, tuple[ChatMessage, JSON]] = {}  # what was sent before is not filtered again
-
-    def at(self, level: PrivacyLevel) -> StepFilter:
-        """Return a filter for another level."""
-        return StepFilter(level, self._redactor)
 
     def record(self, step: RunStep) -> StepRecord:
         """Return what may be kept of a step; it never raises: what cannot be filtered is withheld, and says so."""

@@ -108,7 +108,7 @@ def replay(history: RunHistory, run_id: str) -> Replay:
         )
     stored = history.steps(run_id)
     said = history.conversation(run_id)
-    told = [step for step in stored if "decisions" not in step.step.payload]  # by the loop; a person said the rest
+    told = [step for step in stored if not _from_outside(step.step)]
     again = _Again(stored)
     try:
         state, whole = again.run_through(*begun(run.head.setting, said))
@@ -122,6 +122,11 @@ def replay(history: RunHistory, run_id: str) -> Replay:
         state = settle(state, _ended(run))
     differences = (*_compared(told, again.steps), *_told_apart(run, said, state, end=len(stored), whole=whole))
     return Replay(run=run, steps=tuple(again.steps), state=state, differences=differences)
+
+
+def _from_outside(step: StepRecord) -> bool:
+    """Say whether a step tells what a person or the policy said, which the loop cannot come to again by itself."""
+    return "decisions" in step.payload or step.kind == StepKind.POLICY
 
 
 def _ended(run: StoredRun) -> TerminationReason:
@@ -142,7 +147,7 @@ class _Again:
         for step in stored:
             if "decisions" in step.step.payload:
                 self._decisions[self._known] = step.step
-            else:
+            elif not _from_outside(step.step):
                 self._known += 1
         self._dry = any(step.step.kind == StepKind.ASSEMBLED for step in stored)
         self._replies = iter([step.step for step in stored if step.step.kind == StepKind.LLM])

@@ -13,6 +13,7 @@ from nr_llm._checks import check_host, check_kinds, check_parts, providers_of, t
 from nr_llm._choice import Source
 from nr_llm._desk import Desk
 from nr_llm._drive import drained, events
+from nr_llm._gates import policy_of
 from nr_llm._going_on import GoingOn, adrained
 from nr_llm._keeping import OnFailure, OnPlainState
 from nr_llm._leases import LEASE_SECONDS, Leases
@@ -30,6 +31,7 @@ from nr_llm.conversation import Prompt
 from nr_llm.limits import Limits
 from nr_llm.middleware import Middleware, Retry, wrapped
 from nr_llm.options import Options
+from nr_llm.policy import Policy
 from nr_llm.privacy import PrivacyLevel
 from nr_llm.providers import Model, Provider
 from nr_llm.redaction import Redactor
@@ -63,6 +65,8 @@ class Runtime(GoingOn, SingleSteps):
         configuration: Name of the configuration of runs that name none; else the configuration file's
             `default_configuration`.
         actor: On whose behalf runs act that name nobody.
+        policy: What the operator says about tools and providers, or a function that returns it now; else the
+            configuration file's ``[policy]``.
         budgets: What each actor may spend in an hour, a day, a month, by `Actor.id` or as a function of the actor.
         spending: Knows what they spent; else the store where it does, else the memory of this process.
         live: Factories of observers, who see each step whole and first.
@@ -91,6 +95,7 @@ class Runtime(GoingOn, SingleSteps):
         limits: Limits | None = None,
         configuration: str | None = None,
         actor: Actor | None = None,
+        policy: Policy | Callable[[], Policy] | None = None,
         budgets: Budgets | None = None,
         spending: Spending | None = None,
         live: Sequence[ObserverFactory] = (),
@@ -116,6 +121,7 @@ class Runtime(GoingOn, SingleSteps):
             options=options or Options(),
             limits=limits or Limits(),
             configuration_name=configuration,
+            policy=policy_of(policy, host),
             purses=Purses.of(budgets, spending, store),
             actor=actor,
             live=tuple(live),

@@ -28,6 +28,7 @@ class StepKind(StrEnum):
     ASSEMBLED = "assembled"
     APPROVAL = "approval"
     INPUT = "input"
+    POLICY = "policy"
 
 
 def _kind(value: StepKind | str) -> StepKind:
@@ -66,6 +67,8 @@ class RunStep:
         decisions: What they said, a mapping for each call: `index`, `tool`, `approved`, `edited` and its `digest`.
         edited_arguments: The arguments they decided on instead of the model's, a mapping for each call: `index` and
             `arguments`.
+        policy: What the policy closed, or let through above a ceiling, a mapping for each tool: `tool`, `allowed`,
+            `reason`, `data_class`, `observed`, and `zone` and `ceiling` where a provider reads.
         raw: The service's own reply, when captured.
         tool_name: The tool called.
         tool_call_id: The call.
@@ -102,6 +105,7 @@ class RunStep:
     decided_by: str | None = None
     decisions: tuple[Mapping[str, JSON], ...] | None = None
     edited_arguments: tuple[Mapping[str, JSON], ...] | None = None
+    policy: tuple[Mapping[str, JSON], ...] | None = None
     raw: JSON = attrs.field(default=None, eq=False)
     tool_name: str | None = None
     tool_call_id: str | None = None

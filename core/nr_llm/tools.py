@@ -21,6 +21,7 @@ from nr_llm.limits import CONTENT_BYTES, DESCRIPTION_BYTES, LEAST_RESULT_BYTES
 from nr_llm.options import member, whole
 from nr_llm.redaction import Redactor
 from nr_llm.specs import ToolSpec, check_tool_name
+from nr_llm.zones import DataClass
 
 DEFAULT_TIMEOUT = 60.0
 """Seconds a tool may take unless it says otherwise: longer than any read should, shorter than a person waits."""
@@ -109,6 +110,10 @@ def _effect(value: ToolEffect | str) -> ToolEffect:
     return member(ToolEffect, value, path="effect")
 
 
+def _data_class(value: DataClass | str | None) -> DataClass | None:
+    return None if value is None else member(DataClass, value, path="data_class")
+
+
 def _description(value: str) -> str:
     given: Any = value
     if not isinstance(given, str):
@@ -153,6 +158,8 @@ class Tool:
         group: Name of the group ``@group`` it is chosen by; may be empty.
         enabled: Whether it is offered without being named.
         admin_only: Whether it is open to administrators only.
+        data_class: What it may return, at most; None counts as `DataClass.CONTENT` where the program hands the tool
+            over itself, and as `DataClass.SECRET` where a package brings it.
         remote: Whether it works elsewhere; such calls have a budget of their own.
         result_bytes: Bytes of its content, if fewer than the run's bound.
         examples: Arguments that show its use, for small models.
@@ -180,6 +187,7 @@ class Tool:
     group: str = ""
     enabled: bool = True
     admin_only: bool = False
+    data_class: DataClass | None = attrs.field(default=None, converter=_data_class)
     remote: bool = False
     result_bytes: int | None = attrs.field(default=None, validator=whole(LEAST_RESULT_BYTES, CONTENT_BYTES))
     examples: tuple[Mapping[str, JSON], ...] = attrs.field(default=(), converter=_examples)
@@ -327,6 +335,7 @@ def tool(
     group: str = "",
     enabled: bool = True,
     admin_only: bool = False,
+    data_class: DataClass | str | None = None,
     remote: bool = False,
     result_bytes: int | None = None,
     examples: Sequence[Mapping[str, Any]] = (),

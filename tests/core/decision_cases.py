@@ -68,6 +68,11 @@ TOOLS = [look, change, erase, peek]
 NAMES = ["look", "change", "erase", "peek"]
 
 
+def named(actor: Actor | None) -> list[str]:
+    """Return the names of the tools that are open to somebody."""
+    return [name for name in NAMES if name != "erase" or (actor is not None and actor.admin)]
+
+
 class DecisionCases:
     """The cases; `store` is an empty store."""
 
@@ -79,7 +84,7 @@ class DecisionCases:
     def held(self, face: Face, store: Any, *calls: Any, actor: Actor | None = ANN, **settings: Any) -> Harness:
         """Return a harness with a run that waits, begun by Ann."""
         harness = Harness(settings.pop("host", None), tools=TOOLS, store=store, **settings)
-        outcome = face.run(harness, replies=[calling(*calls)], tools=NAMES, actor=actor, run_id="r")
+        outcome = face.run(harness, replies=[calling(*calls)], tools=named(actor), actor=actor, run_id="r")
         assert isinstance(outcome, Suspended)
         return harness
 

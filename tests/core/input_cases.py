@@ -77,6 +77,11 @@ TOOLS = [look, book, confirm, erase, put]
 NAMES = [each.name for each in TOOLS]
 
 
+def named(actor: Actor | None) -> list[str]:
+    """Return the names of the tools that are open to somebody."""
+    return [name for name in NAMES if name != "erase" or (actor is not None and actor.admin)]
+
+
 class InputCases:
     """The cases; `store` is an empty store."""
 
@@ -88,7 +93,7 @@ class InputCases:
     def held(self, face: Face, store: Any, *calls: Any, actor: Actor = ANN, **settings: Any) -> Harness:
         """Return a harness with a run that waits, begun by Ann."""
         harness = Harness(tools=TOOLS, store=store, **settings)
-        outcome = face.run(harness, replies=[calling(*calls)], tools=NAMES, actor=actor, run_id="r")
+        outcome = face.run(harness, replies=[calling(*calls)], tools=named(actor), actor=actor, run_id="r")
         assert isinstance(outcome, Suspended)
         return harness
 

@@ -151,7 +151,7 @@ class PauseCases:
 
         assert outcome.content == "done"
         assert outcome.invocations[0].is_error
-        assert kinds(store, "r") == ["request", "llm", "tool", "request", "llm"]
+        assert kinds(store, "r") == ["request", "llm", "policy", "tool", "request", "llm"]
         assert RAN == []
 
     def test_a29_c77_a_turn_that_waits(self, face: Face, store: RunStore) -> None:

@@ -65,7 +65,6 @@ from nr_llm._slots import Slots
 from nr_llm._threads import DaemonThreads
 from nr_llm.redaction import WITHHELD, Redactor
 from nr_llm.testing import ScriptedProvider, calling
-from nr_llm.toolbox import offer
 
 from tests.core.colours import COLOURS
 from tests.core.waiting import AGES, ended_calls
@@ -737,11 +736,6 @@ class TestHosts:
                 over.run("hi", tools=["ecko"])
 
         assert outcome.invocations[0].content == "from a plugin"
-
-    def test_what_is_offered_is_registered(self) -> None:
-        """A toolbox offers nothing that nobody has."""
-        with pytest.raises(UnknownNameError, match="Did you mean 'echo'"):
-            offer({"echo": echo}, names=["ecko"], actor=None)
 
     @both
     def test_a_single_completion_through_filters(self, colour: Any) -> None:

@@ -27,13 +27,13 @@ from nr_llm.testing import ToolContract, check_tool
 from nr_llm.testing.attempts import Attempt, Caller
 
 
-@tool(examples=[{"a": 1, "b": 2}])
+@tool(data_class="public", examples=[{"a": 1, "b": 2}])
 def add(a: int, b: int = 0) -> ToolResult:
     """Add two numbers."""
     return ToolResult.text(str(a + b), ToolArtifact.table("sum", ["a", "b"], [[a, b]]))
 
 
-@tool
+@tool(data_class="public")
 async def late(context: ToolContext, what: str = "") -> str:
     """Say something later."""
     await asyncio.sleep(0)
@@ -45,7 +45,7 @@ async def late(context: ToolContext, what: str = "") -> str:
 
 def odd(function: Callable[..., Any], parameters: dict[str, Any] | None = None, **settings: Any) -> Tool:
     """Return a tool whose function no signature vouches for."""
-    return Tool.from_schema("odd", "Do something.", parameters or {}, function, **settings)
+    return Tool.from_schema("odd", "Do something.", parameters or {}, function, data_class="public", **settings)
 
 
 class TestAdd(ToolContract):
@@ -195,6 +195,18 @@ def test_every_broken_promise_is_told() -> None:
     assert ["- description", "- unknown arguments", "- every fault", "- examples", "- generated arguments"] == lines
 
 
+def test_what_a_tool_returns_has_a_class() -> None:
+    """A tool that does not say what it may return is told the words; a plain function says it by being passed."""
+    with pytest.raises(AssertionError, match=r"add data_class=\.\.\. \(public, content,"):
+        check_tool(tool(later))
+    check_tool(later)
+
+
+def later() -> str:
+    """Say nothing yet."""
+    return ""
+
+
 def test_a_given_example_must_succeed() -> None:
     """An error is an answer to the tool's own example, and none to one that was given."""
     refusing = odd(lambda: ToolResult.error("no such table"))
@@ -216,7 +228,7 @@ def test_a_tool_that_changes_things_runs_only_on_request() -> None:
     """Own examples and generated arguments do not run a write; given examples do, once."""
     written: list[str] = []
 
-    @tool(effect="write", examples=[{"what": "own"}])
+    @tool(data_class="public", effect="write", examples=[{"what": "own"}])
     def write(what: str) -> str:
         """Write."""
         written.append(what)
@@ -235,7 +247,7 @@ def test_a_tool_that_works_elsewhere_runs_only_on_request() -> None:
     """Neither does a remote read."""
     asked: list[str] = []
 
-    @tool(remote=True)
+    @tool(data_class="public", remote=True)
     def fetch(what: str = "") -> str:
         """Fetch."""
         asked.append(what)
@@ -250,7 +262,7 @@ def test_a_tool_that_works_elsewhere_runs_only_on_request() -> None:
 def test_secrets_deps_and_actor_reach_the_tool() -> None:
     """What a tool needs from its host is given."""
 
-    @tool
+    @tool(data_class="public")
     def nosy(context: ToolContext) -> str:
         """Look around."""
         assert context.actor is not None
@@ -332,7 +344,7 @@ def test_a_tool_of_changing_mind_is_told() -> None:
 def test_a_cancelled_call_needs_an_example() -> None:
     """Without arguments nothing can be cancelled."""
 
-    @tool
+    @tool(data_class="public")
     def asking(context: ToolContext, what: str) -> str:
         """Ask."""
         return what
@@ -361,7 +373,15 @@ def test_a_reader_of_ones_own_may_refuse_in_its_own_words() -> None:
             raise InvalidValueError(f"takes n only, not {', '.join(arguments)}")
         return dict(arguments)
 
-    own = Tool(name="own", description="x", parameters=NUMBER, function=lambda **_: "", structure=read, remote=True)
+    own = Tool(
+        data_class="public",
+        name="own",
+        description="x",
+        parameters=NUMBER,
+        function=lambda **_: "",
+        structure=read,
+        remote=True,
+    )
 
     assert check_tool(own)
 

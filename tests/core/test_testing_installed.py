@@ -18,12 +18,12 @@ GOOD = """
 
     @hookimpl
     def nr_llm_tools(settings: Settings):
-        @tool
+        @tool(data_class="public")
         def roll(count: int) -> str:
             "Roll dice."
             return f"{count} of {settings.sides}"
 
-        @tool
+        @tool(data_class="public")
         def sides() -> str:
             "Say how many sides a die has."
             return str(settings.sides)

@@ -20,7 +20,7 @@ from nr_llm import tool
 from nr_llm.hookspecs import hookimpl
 from nr_llm.testing import ScriptedProvider, calling
 
-@tool
+@tool(data_class="public")
 def greet(name: str = "") -> str:
     """Greet."""
     return f"Hello {name}"

@@ -23,6 +23,7 @@ from nr_llm.testing.arguments import fuzz
 from nr_llm.testing.attempts import Attempt, Caller
 from nr_llm.testing.promises import check_all, configure, demand
 from nr_llm.tools import Tool
+from nr_llm.zones import DataClass
 
 Arguments: TypeAlias = Mapping[str, Any]
 
@@ -81,6 +82,11 @@ class ToolContract:
     def test_description(self) -> None:
         """A model is told what the tool does."""
         demand(self.tool.description.strip(), "it has no description; write a docstring that a model understands")
+
+    def test_data_class(self) -> None:
+        """Whoever runs it knows what it may return at most; of what says nothing only the strictest can be assumed."""
+        classes = ", ".join(DataClass)
+        demand(self.tool.data_class, f"it does not say what it may return; add data_class=... ({classes})")
 
     def test_spec(self) -> None:
         """What a model is told of the tool can be sent, and read back unchanged."""
@@ -234,7 +240,7 @@ def check_tool(
 
 def _suite(tool: Tool | Callable[..., Any], examples: Arguments | Iterable[Arguments], settings: Any) -> ToolContract:
     suite = ToolContract()
-    suite.tool = tool if isinstance(tool, Tool) else Tool.from_function(tool)
+    suite.tool = tool if isinstance(tool, Tool) else Tool.from_function(tool, data_class=DataClass.CONTENT)
     suite.examples = [examples] if isinstance(examples, Mapping) else list(examples)
     configure(suite, settings, ContractSettings.__annotations__, taker="check_tool")
     return suite

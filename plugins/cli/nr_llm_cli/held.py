@@ -9,9 +9,9 @@ import attrs
 from nr_llm._json import encode
 from nr_llm.approvals import WaitingCall, WaitingRun, waiting_calls
 from nr_llm.diffs import ADDED, PLACE, REMOVED
+from nr_llm.policy import Gate
 from nr_llm.previews import WITHHELD, CallPreview
 from nr_llm.records import RunHead, RunStatus, StoredRun
-from nr_llm.toolbox import denial
 
 from nr_llm_cli import render
 from nr_llm_cli.screen import exact
@@ -48,16 +48,17 @@ class Sight:
 
     Attributes:
         tools: The tools there are now, with where they are from, by the name a model uses.
-        actor: Who is shown them: a preview of a tool that is not open to them is withheld.
+        gate: Decides what is open to whoever is shown them: a preview of a tool that is not is withheld.
     """
 
     tools: Mapping[str, RegisteredTool]
-    actor: Actor
+    gate: Gate
 
     @classmethod
     def of(cls, host: PluginHost, actor: Actor) -> Sight:
         """Return the sight of somebody on a host's tools."""
-        return cls({given.wire_name: given for given in host.tools()}, actor)
+        found = host.tools()
+        return cls({given.wire_name: given for given in found}, _gate(host, actor))
 
     def origin(self, name: str) -> str:
         """Return ``package==version`` of whoever brought a tool, or what stands for it."""
@@ -79,7 +80,7 @@ class Sight:
         previews = () if waiting.state is None else waiting.state.previews
         found = next((one for one in previews if one.index == call.index), None)
         given = self.tools.get(call.call.name)
-        if found is None or (given is not None and denial(given.tool, self.actor) is None):
+        if found is None or (given is not None and self.gate.decide(given.wire_name, given.tool).allowed):
             return found
         return CallPreview(index=call.index, tool=found.tool, lines=(WITHHELD,), failed=True)
 
@@ -135,6 +136,11 @@ class Sight:
         for other in waiting.calls:
             if not other.asked:
                 yield f"runs beside it: {exact(other.call.name)} {exact(encode(dict(other.call.arguments)))}"
+
+
+def _gate(host: PluginHost, actor: Actor) -> Gate:
+    """Return the gate of somebody who is shown things, to whom nothing is sent."""
+    return Gate(policy=lambda: host.policy, actor=actor)
 
 
 def argument_lines(arguments: Mapping[str, Any], *, most: int | None) -> Iterator[str]:

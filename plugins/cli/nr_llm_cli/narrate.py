@@ -89,6 +89,9 @@ class Narrator:
                 self._reply(step)
             case StepKind.TOOL:
                 self._tool(step)
+            case StepKind.POLICY:
+                for line in render.policy_lines(step.policy or ()):
+                    self._console.say(line, fg="yellow")
             case StepKind.ASSEMBLED:
                 self._console.data("\n".join(assembled(step)))
             case _:

@@ -137,3 +137,24 @@ def _numbers(column: Iterable[object]) -> bool:
 def _padded(text: str, size: int, right: bool) -> str:  # noqa: FBT001 - zipped with its column
     gap = " " * (size - width(text))
     return gap + text if right else text + gap
+
+
+_CLOSED: Final = {
+    "not_registered": "nobody has such a tool",
+    "policy_unreadable": "the policy cannot be read",
+    "tool_disabled": "switched off",
+    "requires_admin": "for administrators only",
+    "actor_not_permitted": "not open to whoever the run acts for",
+    "not_granted": "not among the tools of the run",
+}
+
+
+def policy_lines(decisions: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Return what the policy closed, or let through above a ceiling, one line for each reason."""
+    groups: dict[str, list[str]] = {}
+    for one in decisions:
+        above = f"data of class {one.get('data_class')}; {one.get('zone')} may be told {one.get('ceiling')} at most"
+        closed = _CLOSED.get(str(one.get("reason")), above)
+        said = f"let through: {{}} ({above})" if one.get("observed") else f"not open: {{}} ({closed})"
+        groups.setdefault(said, []).append(str(one.get("tool")))
+    return [said.format(", ".join(names)) for said, names in groups.items()]

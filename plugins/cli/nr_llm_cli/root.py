@@ -30,6 +30,7 @@ COMMANDS: Final = {
     ),
     "usage": Place(f"{_HERE}.usage:usage", "Say what the kept runs used, those that were forgotten since included."),
     "tools": Place(f"{_HERE}.tools:tools", "List, show and call tools."),
+    "policy": Place(f"{_HERE}.policy:policy", "Say which tools a run might use, and why not."),
     "plugins": Place(f"{_HERE}.plugins:plugins", "List and check installed plugins."),
     "providers": Place(f"{_HERE}.providers:providers", "List who offers models."),
     "models": Place(f"{_HERE}.models:models", "List and fetch models."),

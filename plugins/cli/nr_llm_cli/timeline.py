@@ -122,6 +122,8 @@ def _told(step: StepRecord) -> str:
             return _decided(payload, step=step.kind)
         case "approval" | "input":
             return f"waits for a person: {', '.join(_wanted(payload))}"
+        case "policy":
+            return "; ".join(render.policy_lines(payload.get("policy", ())))
         case _:
             plain = {name: value for name, value in payload.items() if name != "content_redacted"}
             return one_line(document(plain), render.ARGUMENTS)

@@ -11,7 +11,6 @@ from nr_llm.actors import Actor, Scope
 from nr_llm.errors import RunNotFoundError
 from nr_llm.history import RunHistory
 from nr_llm.records import RunStatus
-from nr_llm.toolbox import Toolbox, denial
 from nr_llm_cli import exported
 from starlette.requests import Request
 from starlette.responses import Response
@@ -179,9 +178,7 @@ class Api:
         waiting = history.waiting(run_id)
         if waiting is None:
             return None
-        tools = self._server.runtime.tools()
-        open_ones = tuple(name for name, tool in tools.items() if denial(tool, actor) is None)
-        return pending(waiting, Toolbox(tools, open_ones))
+        return pending(waiting, self._server.runtime.toolbox(actor=actor))
 
     async def export(self, request: Request) -> Response:
         """Hand out the whole record of a run, as a file."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from decimal import Decimal
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Final
@@ -20,7 +20,6 @@ from nr_llm.privacy import PrivacyLevel
 from nr_llm.providers import Model, Provider
 from nr_llm.runtime import Runtime
 from nr_llm.stores import MemoryStore
-from nr_llm.toolbox import default_names, denial
 from nr_llm.tools import Tool
 
 from nr_llm_playground.caps import Caps
@@ -38,7 +37,8 @@ def context_of(runtime: Runtime, actor: Actor, caps: Caps) -> dict[str, JSON]:
         actor: Who asks: what is not open to them is left out.
         caps: Bounds of the server.
     """
-    tools = {name: tool for name, tool in runtime.tools().items() if denial(tool, actor) is None}
+    toolbox = runtime.toolbox(actor=actor)
+    tools = {name: toolbox.registered[name] for name in toolbox.offered}
     models, default, advice = _models(runtime)
     admin = actor.kind is ActorKind.USER and actor.admin
     if not tools:
@@ -53,7 +53,7 @@ def context_of(runtime: Runtime, actor: Actor, caps: Caps) -> dict[str, JSON]:
         "default_model": default,
         "configurations": [_configuration(one) for one in runtime.configurations().values()],
         "default_configuration": None if runtime.host is None else runtime.host.default_configuration,
-        "tool_groups": list(_groups(tools, runtime.host)),
+        "tool_groups": list(_groups(tools, runtime.host, toolbox.gate.usual)),
         "limits": {
             "defaults": _figures(runtime.limits),
             "caps": {"rounds": caps.rounds},
@@ -157,15 +157,14 @@ def _configuration(one: Any) -> JSON:
     }
 
 
-def _groups(tools: Mapping[str, Tool], host: Source | None) -> Iterator[JSON]:
+def _groups(tools: Mapping[str, Tool], host: Source | None, usual: Callable[[str, Tool], bool]) -> Iterator[JSON]:
     """Yield the tools by group, each with where it is from."""
     known = {} if host is None else {given.wire_name: given for given in host.tools()}
-    default = set(default_names(tools))
     groups: dict[str, list[JSON]] = {}
     for name, tool in tools.items():
         given = known.get(name)
         group = tool.group or (UNGROUPED if given is None else given.plugin)
-        groups.setdefault(group, []).append(_tool(name, tool, given, ticked=name in default))
+        groups.setdefault(group, []).append(_tool(name, tool, given, ticked=usual(name, tool)))
     for group, members in sorted(groups.items()):
         yield {"name": group, "tools": members}
 

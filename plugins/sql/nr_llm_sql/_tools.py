@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 from nr_llm.results import ToolResult
 from nr_llm.tools import Tool, ToolContext, tool
+from nr_llm.zones import DataClass
 
 from nr_llm_sql import _answers as answers
 from nr_llm_sql._catalogue import Field
@@ -40,6 +41,7 @@ def sql_tools(settings: SqlSettings) -> tuple[Tool, ...]:
     """
     options: dict[str, Any] = {
         "group": GROUP,
+        "data_class": DataClass.CONTENT,  # an operator has chosen the database for models to read
         "timeout": settings.seconds + _GRACE,
         "enabled": settings.configured,
     }

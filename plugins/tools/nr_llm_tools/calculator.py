@@ -7,7 +7,12 @@ from nr_llm import ToolError, ToolResult, tool
 from nr_llm_tools._arithmetic import ArithmeticInputError, evaluate, normalise, written
 
 
-@tool(group="general", timeout=10.0, examples=({"expression": "12 * 7.5"}, {"expression": "round(sqrt(2), 3)"}))
+@tool(
+    group="general",
+    data_class="public",
+    timeout=10.0,
+    examples=({"expression": "12 * 7.5"}, {"expression": "round(sqrt(2), 3)"}),
+)
 def calculate(expression: str) -> ToolResult:
     """
     Calculate an arithmetic expression exactly, such as "12 * 7.5" or "round(sqrt(2), 3)".

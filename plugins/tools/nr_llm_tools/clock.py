@@ -39,7 +39,7 @@ class ClockTools:
     def tools(self) -> tuple[Tool, ...]:
         """Return the tools, all of them reads."""
         examples = ({"zone": "UTC"}, {"zone": "Asia/Tokyo"})
-        return (tool(group="general", timeout=10.0, examples=examples)(self.get_time),)
+        return (tool(group="general", data_class="public", timeout=10.0, examples=examples)(self.get_time),)
 
     def get_time(self, zone: str = "UTC") -> ToolResult:
         """

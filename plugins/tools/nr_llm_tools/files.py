@@ -273,7 +273,7 @@ class FileTools:
 
 
 def _read(function: Callable[..., ToolResult], examples: Sequence[Mapping[str, Any]]) -> Tool:
-    return tool(group="files", timeout=30.0, examples=examples)(function)
+    return tool(group="files", data_class="content", timeout=30.0, examples=examples)(function)
 
 
 def _name_filter(pattern: str) -> Callable[[Parts, Parts], bool]:

@@ -34,8 +34,13 @@ class InterpreterTools:
 
     def tools(self) -> tuple[Tool, ...]:
         """Return the tools, all of them reads."""
-        packages = tool(group="system", timeout=30.0, examples=({}, {"prefix": "pytest"}))(self.list_packages)
-        return (packages, tool(group="system", timeout=10.0, examples=({},))(self.get_python_info))
+        packages = tool(group="system", data_class="diagnostics", timeout=30.0, examples=({}, {"prefix": "pytest"}))(
+            self.list_packages
+        )
+        return (
+            packages,
+            tool(group="system", data_class="diagnostics", timeout=10.0, examples=({},))(self.get_python_info),
+        )
 
     def list_packages(self, prefix: str = "") -> ToolResult:
         """

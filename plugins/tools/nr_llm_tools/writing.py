@@ -76,12 +76,22 @@ class WriteTools:
         wrote = {"path": "notes.txt", "content": "Call the bank.\n"}
         moved = {"source": "notes.txt", "destination": "done.txt"}
         return (
-            tool(group="writing", effect="write", timeout=30.0, preview=self._preview_write, examples=[wrote])(
-                self.write_file
-            ),
-            tool(group="writing", effect="write", timeout=30.0, preview=self._preview_move, examples=[moved])(
-                self.move_file
-            ),
+            tool(
+                group="writing",
+                effect="write",
+                data_class="content",
+                timeout=30.0,
+                preview=self._preview_write,
+                examples=[wrote],
+            )(self.write_file),
+            tool(
+                group="writing",
+                effect="write",
+                data_class="content",
+                timeout=30.0,
+                preview=self._preview_move,
+                examples=[moved],
+            )(self.move_file),
         )
 
     def write_file(self, context: ToolContext, path: str, content: str, *, overwrite: bool = False) -> ToolResult:

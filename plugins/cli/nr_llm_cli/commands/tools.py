@@ -142,6 +142,7 @@ def row_of(given: RegisteredTool) -> dict[str, Any]:
         "enabled": tool.enabled,
         "needs_approval": tool.needs_approval,
         "admin_only": tool.admin_only,
+        "data_class": None if tool.data_class is None else str(tool.data_class),
         "exclusive": tool.exclusive,
         "remote": tool.remote,
         "timeout": tool.timeout,

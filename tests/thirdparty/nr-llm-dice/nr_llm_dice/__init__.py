@@ -9,7 +9,7 @@ from typing import Any
 from nr_llm import Tool, ToolError, hookimpl, tool
 
 
-@tool
+@tool(data_class="public")
 def roll(sides: int, count: int = 1) -> str:
     """
     Roll dice and return what each one shows.

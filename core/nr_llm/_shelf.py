@@ -1,0 +1,106 @@
+"""The tools there are, and what a run gets of them: chosen by whoever asks, granted, and judged by the policy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+
+import attrs
+
+from nr_llm._choice import Source, ToolChoice, choose, listed
+from nr_llm._configured import granted
+from nr_llm._gates import PolicySource, gate_of, read, zone_of
+from nr_llm._models import Chosen
+from nr_llm.actors import Actor
+from nr_llm.configurations import Configuration
+from nr_llm.errors import UnknownNameError
+from nr_llm.policy import Gate, PolicyDecision
+from nr_llm.toolbox import Toolbox, judge
+from nr_llm.tools import Tool
+
+
+@attrs.frozen(kw_only=True, eq=False)
+class Request:
+    """
+    Who asks for tools, and for what.
+
+    Attributes:
+        tools: Names, ``@group``, ``plugin:tool``, tools or functions; None for the default set.
+        actor: On whose behalf.
+        reader: The model that reads what they return, or None where none does.
+        configuration: What the run was given under one name, or None.
+        strict: Whether a tool that is named and not granted is an error; else it is left out.
+    """
+
+    tools: ToolChoice | Iterable[ToolChoice] | None = None
+    actor: Actor | None = None
+    reader: Chosen | None = None
+    configuration: Configuration | None = None
+    strict: bool = True
+
+
+@attrs.frozen(kw_only=True, eq=False)
+class Shelf:
+    """
+    The tools of a Runtime.
+
+    Attributes:
+        host: Where plugins' tools are, or None.
+        own: The program's own, by name; they go before plugins'.
+        policy: Returns what the operator says.
+        model: Looks up an alias or ``provider:model``.
+    """
+
+    host: Source | None
+    own: Mapping[str, Tool]
+    policy: PolicySource
+    model: Callable[[str], Chosen]
+
+    def tools(self) -> Mapping[str, Tool]:
+        """Return every tool there is, by the name a model would use."""
+        found = () if self.host is None else self.host.tools()
+        return {**{registered.wire_name: registered.tool for registered in found}, **self.own}
+
+    def toolbox(self, wanted: Request) -> Toolbox:
+        """Return the tools of a run; one that wants none loads no plugin and asks no policy."""
+        if wanted.tools is not None and (chosen := listed(wanted.tools)) == ():
+            return Toolbox({}, chosen)
+        gate = self._gate(wanted)
+        most = None if wanted.reader is None else wanted.reader.known.max_tools
+        found = self._granted(wanted, gate, wanted.tools)
+        chooses = wanted.configuration is not None and wanted.configuration.chooses
+        return judge(found, gate, most=most, usual=wanted.tools is None and not chooses)
+
+    def explain(self, wanted: Request, names: Iterable[str] | None = None) -> tuple[PolicyDecision, ...]:
+        """Return what the policy says of tools by name, whether or not there are such; of all of them for None."""
+        gate, tools = self._gate(wanted), self.tools()
+        if wanted.configuration is not None and wanted.configuration.chooses:
+            gate = attrs.evolve(gate, granted=frozenset(self._granted(wanted, gate, None).offered))
+        return tuple(self._explained(name, tools, gate) for name in (tools if names is None else names))
+
+    def _explained(self, name: str, tools: Mapping[str, Tool], gate: Gate) -> PolicyDecision:
+        if name not in tools and ":" in name:
+            name = next((wire for wire, address in gate.addresses.items() if address == name), name)
+        return gate.decide(name, tools.get(name))
+
+    def _gate(self, wanted: Request) -> Gate:
+        said = read(self.policy)
+        reader = None if wanted.reader is None else attrs.evolve(wanted.reader, configuration=wanted.configuration)
+        zone = None if reader is None else zone_of(reader, said, lambda name: self.model(name).provider)
+        found = () if self.host is None else self.host.tools()
+        return gate_of(self.policy, wanted.actor, zone, found=found)
+
+    def _granted(self, wanted: Request, gate: Gate, tools: ToolChoice | Iterable[ToolChoice] | None) -> Toolbox:
+        registered = self.tools()
+
+        def chosen(tools: ToolChoice | Iterable[ToolChoice] | None) -> Toolbox:
+            return choose(registered, tools, find=self._find, usual=gate.usual)
+
+        if wanted.configuration is None or not wanted.configuration.chooses:
+            return chosen(tools)
+        return granted(wanted.configuration, tools, chosen, strict=wanted.strict)
+
+    def _find(self, name: str) -> str:
+        """Return the name a model would use for a name that no tool is registered under."""
+        if self.host is None:
+            raise UnknownNameError("tool", name, known=self.own)
+        return self.host.tool(name).wire_name

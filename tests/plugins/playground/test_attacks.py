@@ -598,10 +598,10 @@ class TestLeaks:
         async def main() -> Reply:
             async with opened("hello") as (client, _, runtime):
 
-                def broken() -> Any:
+                def broken(**_: Any) -> Any:
                     raise ZeroDivisionError("/home/ann/.key sk-proj-abcdefghijklmnopqrstuvwxyz0123456789ABCDEF")
 
-                monkeypatch.setattr(runtime, "tools", broken)
+                monkeypatch.setattr(runtime, "toolbox", broken)
                 return await client.get("/api/context")
 
         reply = asyncio.run(main())

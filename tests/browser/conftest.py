@@ -58,18 +58,28 @@ def address(world: World) -> Iterator[str]:
         yield address
 
 
+class Mounted:
+    """Hands an application what is below a path, as a host application would."""
+
+    def __init__(self, app: Any, path: str) -> None:
+        self.app, self.path, self.aclose = app, path, app.aclose
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        await self.app({**scope, "root_path": self.path}, receive, send)
+
+
 @contextmanager
-def playground() -> Iterator[str]:
+def playground(path: str = "") -> Iterator[str]:
     """Serve the shop by the playground's own server, as its command does, and give the address with its key."""
     GATE.clear()
     runtime, _ = make_shop()
     token, listening = Token(), bound("127.0.0.1", 0)
-    app = create_app(runtime, actor=lambda _: ANN, token=token, hosts=LOOPBACK)
-    server: Any = Server(app)
+    app: Any = create_app(runtime, actor=lambda _: ANN, token=token, hosts=LOOPBACK)
+    server: Any = Server(Mounted(app, path) if path else app)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
     with runtime:
         thread.start()
-        yield f"http://127.0.0.1:{listening.getsockname()[1]}/#token={token.secret}"
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}{path}/#token={token.secret}"
         GATE.set()
         server.should_exit = True
         thread.join(20)

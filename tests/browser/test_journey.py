@@ -244,3 +244,38 @@ def test_a_blank_prompt_is_no_request(page: Any) -> None:
 
     expect(page.locator("#ask-fault")).to_have_text("Write a prompt first.")
     assert page.watch.sent("/api/runs") == []
+
+
+def test_attachments_limits_and_options_are_sent(page: Any) -> None:
+    """What is filled in goes along, what is left empty does not, and what is out of bounds is not sent."""
+    page.locator("#files").set_input_files({"name": "note.txt", "mimeType": "text/plain", "buffer": b"Hello"})
+    page.get_by_text("Attachments").click()
+    expect(page.locator("#file-list")).to_contain_text("note.txt")
+    page.get_by_text("Limits and options").click()
+    page.get_by_label("Rounds", exact=True).fill("21")
+    page.fill("#prompt", "List the orders")
+    page.click("#ask button[type=submit]")
+    expect(page.locator("#ask-fault")).to_contain_text("Rounds")
+    page.get_by_label("Rounds", exact=True).fill("3")
+    page.get_by_label("Temperature").fill("0.5")
+    page.get_by_label("System instruction").fill("Be brief.")
+    ask(page, "List the orders")
+
+    [body] = page.watch.sent("/api/runs")
+    assert body["attachments"] == [{"name": "note.txt", "media_type": "text/plain", "data": "SGVsbG8="}]
+    assert (body["limits"], body["options"], body["system"]) == ({"rounds": 3}, {"temperature": 0.5}, "Be brief.")
+    assert not {"configuration", "model", "privacy", "dry_run"} & set(body)
+    expect(page.locator("#strip dd").first).to_have_text("2 of 3")
+
+
+def test_a_conversation_goes_on(page: Any) -> None:
+    """The next run has the one before in front of it."""
+    ask(page, "List the orders")
+    page.locator("#do-goOn").click()
+    expect(page.locator("#continues")).to_contain_text("Goes on with run")
+    ask(page, "Thank you")
+
+    first, second = page.watch.sent("/api/runs")
+    assert "continues" not in first
+    assert len(second["continues"]) > 8
+    expect(page.locator(".step .sub").first).to_contain_text("5 messages sent")

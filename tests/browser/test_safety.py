@@ -37,7 +37,7 @@ def test_markup_stays_text_in_every_channel(page: Any, world: World) -> None:
     assert shown >= 6
     expect(page.get_by_test_id("answer")).to_have_text(MARKUP)
     expect(page.locator("#past .title")).to_contain_text("<img")
-    assert page.title() == "nr-llm playground"
+    assert page.title() == "Completed – nr-llm playground"
 
 
 def test_the_policy_refuses_markup_made_of_text(page: Any) -> None:
@@ -200,6 +200,18 @@ def test_without_models_or_plugins_the_page_still_helps(page: Any, world: World)
     expect(page.locator("#ask button[type=submit]")).to_be_disabled()
     expect(page.locator("#demo")).to_be_visible()
     expect(page.locator("#welcome")).to_contain_text("No plugin offers a tool.")
+
+
+def test_what_was_cut_on_its_way_is_said(page: Any, world: World) -> None:
+    """A line too long for the page comes cut, and the details say so."""
+    tool = {"kind": "tool", "round": 1, "tool_name": "long", "tool_result": "x… [9 more characters]"}
+    last = line("done", reason="completed", content="x", run_id="r")
+    world.canned["r"] = told(line("step", step=tool, cut=True), line("step", withheld="9 bytes", cut=True), last=last)
+    page.goto(f"{page.url}#run=r")
+    step(page, "long").click()
+
+    expect(page.locator("#panel .note").first).to_contain_text("its texts are cut here")
+    expect(page.locator('.step[data-kind="other"] .sub')).to_contain_text("Withheld: 9 bytes")
 
 
 def test_a_long_text_is_shown_in_parts(page: Any) -> None:

@@ -106,7 +106,7 @@ export function detail(root, choose) {
     list.replaceChildren(...tabs.map(([name, label]) => h("button", { type: "button", role: "tab", id: `tab-${name}`, "data-tab": name, "aria-selected": String(name === id), "aria-controls": "panel", tabIndex: name === id ? 0 : -1, click: () => choose(name) }, label)));
     if (focused) list.querySelector('[aria-selected="true"]').focus({ preventScroll: true });
     set(panel, "aria-labelledby", `tab-${id}`);
-    panel.replaceChildren(...[make()].flat(9).filter(Boolean));
+    panel.replaceChildren(...[item.step?.cut && note(keptOf(item.step)), make()].flat(9).filter(Boolean));
     if (same) panel.scrollTop = up;
     const { title, marks } = describe(item);
     const took = item.step?.duration_ms;

@@ -56,7 +56,7 @@ const TAKE = {
     Object.assign(run, { status: "running", end: null, pending: [] });
     for (const call of run.calls) if (call.state === "wait") change(call, { state: "queued" });
   },
-  step: (run, line) => (line.step ? step(run, line.step) : add(run, "other", run.round, { line })),
+  step: (run, line) => (line.step ? step(run, line.cut ? { ...line.step, cut: true } : line.step) : add(run, "other", run.round, { line })),
   text: (run, line) => grow(run, "text", line.text),
   reasoning: (run, line) => grow(run, "reasoning", line.text),
   tool_call: (run, line) => grow(run, "pieces", (line.name ? `${replyOf(run).pieces ? "\n" : ""}${line.name} ` : "") + line.arguments),

@@ -107,6 +107,7 @@ function announce(run) {
   const [word] = statusOf(run.status, run.end?.reason);
   if (word !== heard.status && !state.replaying) news.push(word);
   Object.assign(heard, { told: run.told, status: word });
+  document.title = `${word} – nr-llm playground`;
   if (news.length) $("log").replaceChildren(...[...$("log").children].slice(-8), ...news.map((text) => told("p", {}, text)));
 }
 
@@ -169,6 +170,7 @@ function turnTo(id, changes = {}) {
 function leave() {
   turnTo("");
   state.run = null;
+  document.title = "nr-llm playground";
   show({ run: null, demo: null, ev: null, tab: null, pos: null }, { replace: false });
   form.open(true);
 }
@@ -390,6 +392,9 @@ async function boot() {
     } catch {}
   });
   $("keys").addEventListener("click", () => $("help").showModal());
+  document.addEventListener("click", ({ target }) => {
+    for (const menu of document.querySelectorAll(".menu[open]")) if (!menu.contains(target)) menu.open = false;
+  });
   $("skip").addEventListener("click", (event) => (event.preventDefault(), $("main").focus()));
   const token = route.takeToken();
   state.at = route.read(location.hash);

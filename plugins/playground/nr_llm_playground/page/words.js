@@ -135,5 +135,6 @@ export const tokens = (input, output) => (input == null && output == null ? "" :
 /** @param {any} step @returns {string} why content is not shown, or nothing */
 export function keptOf(step) {
   if (step?.withheld) return `The content of this step was withheld: filtering it failed (${oneLine(step.withheld, 60)}).`;
+  if (step?.cut) return "This event was too long for the page: its texts are cut here.";
   return step?.content_redacted ? "What was said is not kept: this view has counts, times and names alone." : "";
 }

@@ -10,7 +10,7 @@ from nr_llm._assembly import Assembly
 from nr_llm._choice import ToolChoice
 from nr_llm._desk import Desk
 from nr_llm._pricing import priced
-from nr_llm._shelf import Request
+from nr_llm._shelf import Wanted
 from nr_llm.actors import Actor
 from nr_llm.conversation import Prompt, as_messages
 from nr_llm.effects import Flow
@@ -37,7 +37,7 @@ def single_completion(
     named = assembly.model(model)
     provider, known, messages = named.provider, named.known, as_messages(prompt)
     named.check(messages)
-    toolbox = assembly.shelf.toolbox(Request(tools=tools, actor=assembly.actor, reader=named))
+    toolbox = assembly.shelf.toolbox(Wanted(tools=tools, actor=assembly.actor, reader=named))
     state = RunState(run_id=uuid.uuid4().hex, model=known.name, price=priced(known, provider, Limits()))
     request = CompletionRequest(
         model=known.name,
@@ -55,7 +55,7 @@ def single_call(
 ) -> tuple[Desk, ToolCall]:
     """Return one tool call."""
     actor = actor or assembly.actor
-    toolbox = assembly.shelf.toolbox(Request(tools=[tool], actor=actor))
+    toolbox = assembly.shelf.toolbox(Wanted(tools=[tool], actor=actor))
     if not toolbox.offered:
         raise PolicyError(toolbox.judged[0])
     state = RunState(run_id=uuid.uuid4().hex, model="", limits=assembly.limits)
@@ -65,7 +65,7 @@ def single_call(
 
 def open_to(assembly: Assembly, actor: Actor | None) -> Toolbox:
     """Return the tools that are open to somebody who looks at them."""
-    return assembly.shelf.toolbox(Request(tools=tuple(assembly.tools()), actor=actor or assembly.actor))
+    return assembly.shelf.toolbox(Wanted(tools=tuple(assembly.tools()), actor=actor or assembly.actor))
 
 
 def explained(
@@ -81,5 +81,5 @@ def explained(
     usual = None if assembly.host is None else assembly.host.default_model
     named = model or (None if row is None else row.model) or assembly.model_name or usual
     reader = None if named is None else assembly.model(named, row)
-    request = Request(actor=actor or assembly.actor, reader=reader, configuration=row)
+    request = Wanted(actor=actor or assembly.actor, reader=reader, configuration=row)
     return assembly.shelf.explain(request, names)

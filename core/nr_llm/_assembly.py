@@ -28,7 +28,7 @@ from nr_llm._pricing import priced
 from nr_llm._provenance import Provenance
 from nr_llm._purse import Purses
 from nr_llm._run_settings import ResumeSettings, RunSettings
-from nr_llm._shelf import Request, Shelf
+from nr_llm._shelf import Shelf, Wanted
 from nr_llm._slots import Slots
 from nr_llm._threads import DaemonThreads
 from nr_llm.actors import Actor
@@ -140,7 +140,7 @@ class Assembly:
         model.check(messages)
         provider, known = model.provider, model.known
         tools, actor = settings.get("tools"), settings.get("actor") or self.actor
-        toolbox = self.shelf.toolbox(Request(tools=tools, actor=actor, reader=model, configuration=configuration))
+        toolbox = self.shelf.toolbox(Wanted(tools=tools, actor=actor, reader=model, configuration=configuration))
         answering = answering_of(settings.get("output"), known, toolbox)
         limits = model.limits(settings.get("limits") or self.limits)
         level = strictest_named(
@@ -204,7 +204,7 @@ class Assembly:
         provider, known = model.provider, model.known
         try:
             wanted, strict = settings.get("tools", state.allowed), "tools" in settings
-            request = Request(tools=wanted, actor=actor, reader=model, configuration=configuration, strict=strict)
+            request = Wanted(tools=wanted, actor=actor, reader=model, configuration=configuration, strict=strict)
             toolbox = self.shelf.toolbox(request)
         except UnknownNameError as error:
             if "tools" in settings:

@@ -19,7 +19,7 @@ from nr_llm.tools import Tool
 
 
 @attrs.frozen(kw_only=True, eq=False)
-class Request:
+class Wanted:
     """
     Who asks for tools, and for what.
 
@@ -60,7 +60,7 @@ class Shelf:
         found = () if self.host is None else self.host.tools()
         return {**{registered.wire_name: registered.tool for registered in found}, **self.own}
 
-    def toolbox(self, wanted: Request) -> Toolbox:
+    def toolbox(self, wanted: Wanted) -> Toolbox:
         """Return the tools of a run; one that wants none loads no plugin and asks no policy."""
         if wanted.tools is not None and (chosen := listed(wanted.tools)) == ():
             return Toolbox({}, chosen)
@@ -70,7 +70,7 @@ class Shelf:
         chooses = wanted.configuration is not None and wanted.configuration.chooses
         return judge(found, gate, most=most, usual=wanted.tools is None and not chooses)
 
-    def explain(self, wanted: Request, names: Iterable[str] | None = None) -> tuple[PolicyDecision, ...]:
+    def explain(self, wanted: Wanted, names: Iterable[str] | None = None) -> tuple[PolicyDecision, ...]:
         """Return what the policy says of tools by name, whether or not there are such; of all of them for None."""
         gate, tools = self._gate(wanted), self.tools()
         if wanted.configuration is not None and wanted.configuration.chooses:
@@ -82,14 +82,14 @@ class Shelf:
             name = next((wire for wire, address in gate.addresses.items() if address == name), name)
         return gate.decide(name, tools.get(name))
 
-    def _gate(self, wanted: Request) -> Gate:
+    def _gate(self, wanted: Wanted) -> Gate:
         said = read(self.policy)
         reader = None if wanted.reader is None else attrs.evolve(wanted.reader, configuration=wanted.configuration)
         zone = None if reader is None else zone_of(reader, said, lambda name: self.model(name).provider)
         found = () if self.host is None else self.host.tools()
         return gate_of(self.policy, wanted.actor, zone, found=found)
 
-    def _granted(self, wanted: Request, gate: Gate, tools: ToolChoice | Iterable[ToolChoice] | None) -> Toolbox:
+    def _granted(self, wanted: Wanted, gate: Gate, tools: ToolChoice | Iterable[ToolChoice] | None) -> Toolbox:
         registered = self.tools()
 
         def chosen(tools: ToolChoice | Iterable[ToolChoice] | None) -> Toolbox:

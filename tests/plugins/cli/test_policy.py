@@ -69,6 +69,16 @@ def test_one_that_is_named_and_closed(script: Path) -> None:
     ]
 
 
+def test_without_any_model(script: Path) -> None:
+    """Where nobody answers, nothing is said of zones, and the rest is explained all the same."""
+    result = invoke("policy", "explain", "logs", "boss", "--plugin", script)
+
+    assert [line.split()[:4] for line in result.stdout.splitlines()[1:]] == [
+        ["logs", "yes", "yes", "none"],
+        ["boss", "no", "no", "requires_admin"],
+    ]
+
+
 def test_for_programs(script: Path) -> None:
     """The document has the decision and its sentence."""
     result = invoke("policy", "explain", "add", "--plugin", script, "-m", "scripted:", "--json")

@@ -55,8 +55,10 @@ def explain(
     from nr_llm_cli.whoami import me
 
     asked = Asked(model=model, configuration=configuration)
-    with opened(context, files, fallback=DEFAULT_MODEL) as (_, runtime):
-        decisions = runtime.explain(*tools, model=asked.named, configuration=asked.configured, actor=me())
+    with opened(context, files) as (host, runtime):
+        local = any(f"{given.name}:" == DEFAULT_MODEL for given in host.providers())
+        usual = DEFAULT_MODEL if local and not (host.default_model or asked.configured) else None
+        decisions = runtime.explain(*tools, model=asked.named or usual, configuration=asked.configured, actor=me())
     show([row_of(one) for one in decisions], columns=COLUMNS, as_json=as_json, empty="There are no tools.")
     if not as_json:
         for one in decisions if tools else ():

@@ -119,7 +119,8 @@ def test_a_run_is_cancelled(page: Any) -> None:
     """The server ends it, and the page says so."""
     ask(page, "Please count", tools=["count_all"], wait="running")
     expect(step(page, "count_all")).to_contain_text("counting shelf 3 of 40")
-    page.locator("#do-cancel").click()
+    with page.expect_response(lambda answer: answer.url.endswith("/cancel")):
+        page.locator("#do-cancel").click()
     GATE.set()
     status(page, "cancelled")
 

@@ -31,6 +31,7 @@ def test_markup_stays_text_in_every_channel(page: Any, world: World) -> None:
         expect(row).to_have_attribute("aria-current", "true")
         for name in page.get_by_role("tab").all():
             name.click()
+            expect(name).to_have_attribute("aria-selected", "true")
             shown += MARKUP in page.locator("#panel").inner_text()
             assert page.evaluate(ELEMENTS) == 0
 

@@ -13,7 +13,9 @@ import { count, parse, stringify } from "./text.js";
  */
 export function decideView(pending, tools, send) {
   const forms = pending.some((call) => call.form && call.waits);
-  const cards = pending.filter((call) => call.waits).map((call) => (call.form ? formCard : callCard)(call, tools.get(call.name), () => ready()));
+  const cards = pending
+    .filter((call) => call.waits)
+    .map((call) => (call.form ? formCard : callCard)(call, tools.get(call.name), () => ready()));
   const others = pending.filter((call) => !call.waits);
   const wrong = h("p", { class: "note bad", role: "alert", hidden: true });
   const button = h("button", { class: "main", type: "submit" });
@@ -32,7 +34,9 @@ export function decideView(pending, tools, send) {
     const faults = read.flatMap((one) => one.faults ?? []);
     if (!faults.length) {
       button.disabled = true;
-      const refused = await send(forms ? "submit" : "decide", { [forms ? "submissions" : "decisions"]: read.map((one) => one.body) });
+      const refused = await send(forms ? "submit" : "decide", {
+        [forms ? "submissions" : "decisions"]: read.map((one) => one.body),
+      });
       button.disabled = false;
       if (refused) faults.push(refused);
     }
@@ -41,10 +45,20 @@ export function decideView(pending, tools, send) {
   }
 
   form.append(
-    h("h3", {}, forms ? "Your input is needed" : cards.length === 1 ? "This call waits for you" : `${count(cards.length, "call")} wait for you`),
+    h(
+      "h3",
+      {},
+      forms
+        ? "Your input is needed"
+        : cards.length === 1
+          ? "This call waits for you"
+          : `${count(cards.length, "call")} wait for you`,
+    ),
     h("p", { class: "faint" }, "Nothing of this turn has been run yet."),
     ...cards.map((card) => card.node),
-    others.length ? told("p", { class: "faint" }, `Runs after that, unasked: ${others.map((call) => call.name).join(", ")}`) : "",
+    others.length
+      ? told("p", { class: "faint" }, `Runs after that, unasked: ${others.map((call) => call.name).join(", ")}`)
+      : "",
     wrong,
     button,
   );
@@ -54,19 +68,75 @@ export function decideView(pending, tools, send) {
 
 function head(call, tool) {
   const from = tool?.distribution ? `${tool.distribution} ${tool.version ?? ""}` : "";
-  return h("header", {}, told("h4", {}, call.name), tool?.effect && h("span", { class: "tag", "data-effect": tool.effect }, tool.effect), told("span", { class: "faint" }, from));
+  return h(
+    "header",
+    {},
+    told("h4", {}, call.name),
+    tool?.effect && h("span", { class: "tag", "data-effect": tool.effect }, tool.effect),
+    told("span", { class: "faint" }, from),
+  );
 }
 
 function callCard(call, tool, changed) {
   const name = `call-${call.index}`;
   const known = call.arguments !== undefined;
   const fault = h("p", { class: "faint", role: "status" });
-  const area = h("textarea", { class: "mono", rows: 6, spellcheck: "false", "aria-label": `Arguments of ${call.name} as JSON`, value: known ? stringify(call.arguments, 2) : "", input: () => (check(), changed()) });
-  const editor = h("div", { hidden: true }, area, fault, call.preview && h("p", { class: "faint" }, "The preview is about the model's arguments, not about yours."));
-  const seen = h("div", {}, call.malformed ? [h("p", { class: "note bad" }, "What the model sent is no valid JSON, so the tool will not be run with it:"), longText(call.malformed, { exact: true })] : known ? jsonView(call.arguments, `Arguments of ${call.name}`) : h("p", { class: "note" }, "The arguments are withheld from this view, so it can only be declined here."));
-  const edit = h("button", { type: "button", class: "quiet", "aria-expanded": "false", click: () => toggle() }, "Edit arguments");
-  const radio = (value, label, disabled) => h("label", { class: `choice ${value}` }, h("input", { type: "radio", name, value, disabled, change: changed }), label);
-  const node = h("fieldset", { class: "call", "data-index": call.index }, h("legend", {}, `Call ${call.index}`), head(call, tool), seen, editor, known && edit, call.preview && h("div", {}, h("h5", {}, "What it would do"), previewView(call.preview)), h("div", { class: "choices" }, radio("approve", "Approve", !call.digest || !known), radio("deny", "Deny", !call.digest)), !call.digest && h("p", { class: "note" }, "Whoever may decide about it sees more than this view shows."));
+  const area = h("textarea", {
+    class: "mono",
+    rows: 6,
+    spellcheck: "false",
+    "aria-label": `Arguments of ${call.name} as JSON`,
+    value: known ? stringify(call.arguments, 2) : "",
+    input: () => (check(), changed()),
+  });
+  const editor = h(
+    "div",
+    { hidden: true },
+    area,
+    fault,
+    call.preview && h("p", { class: "faint" }, "The preview is about the model's arguments, not about yours."),
+  );
+  const seen = h(
+    "div",
+    {},
+    call.malformed
+      ? [
+          h("p", { class: "note bad" }, "What the model sent is no valid JSON, so the tool will not be run with it:"),
+          longText(call.malformed, { exact: true }),
+        ]
+      : known
+        ? jsonView(call.arguments, `Arguments of ${call.name}`)
+        : h("p", { class: "note" }, "The arguments are withheld from this view, so it can only be declined here."),
+  );
+  const edit = h(
+    "button",
+    { type: "button", class: "quiet", "aria-expanded": "false", click: () => toggle() },
+    "Edit arguments",
+  );
+  const radio = (value, label, disabled) =>
+    h(
+      "label",
+      { class: `choice ${value}` },
+      h("input", { type: "radio", name, value, disabled, change: changed }),
+      label,
+    );
+  const node = h(
+    "fieldset",
+    { class: "call", "data-index": call.index },
+    h("legend", {}, `Call ${call.index}`),
+    head(call, tool),
+    seen,
+    editor,
+    known && edit,
+    call.preview && h("div", {}, h("h5", {}, "What it would do"), previewView(call.preview)),
+    h(
+      "div",
+      { class: "choices" },
+      radio("approve", "Approve", !call.digest || !known),
+      radio("deny", "Deny", !call.digest),
+    ),
+    !call.digest && h("p", { class: "note" }, "Whoever may decide about it sees more than this view shows."),
+  );
 
   function toggle() {
     [editor.hidden, seen.hidden] = [!editor.hidden, editor.hidden];
@@ -99,7 +169,16 @@ function callCard(call, tool, changed) {
 function formCard(call, tool, changed) {
   const form = schemaForm(call.form, `form-${call.index}`);
   const decline = h("input", { type: "checkbox", change: () => ((form.node.hidden = decline.checked), changed()) });
-  const node = h("fieldset", { class: "call", "data-index": call.index }, h("legend", {}, `Call ${call.index}`), head(call, tool), call.arguments !== undefined && h("details", {}, h("summary", {}, "What the model sent"), jsonView(call.arguments, "Arguments")), form.node, h("label", { class: "check" }, decline, "Decline: the call is not run, and the model is told"));
+  const node = h(
+    "fieldset",
+    { class: "call", "data-index": call.index },
+    h("legend", {}, `Call ${call.index}`),
+    head(call, tool),
+    call.arguments !== undefined &&
+      h("details", {}, h("summary", {}, "What the model sent"), jsonView(call.arguments, "Arguments")),
+    form.node,
+    h("label", { class: "check" }, decline, "Decline: the call is not run, and the model is told"),
+  );
   function read() {
     const { values, faults } = decline.checked ? { values: null, faults: [] } : form.read();
     return { faults, body: { index: call.index, digest: call.digest, values } };

@@ -25,7 +25,8 @@ export function set(node, name, value) {
   else if (name === "class") node.className = value ?? "";
   else if (PROPERTIES.has(name)) node[name] = value;
   else if (value == null || value === false) node.removeAttribute(name);
-  else if (node.getAttribute(name) !== (value === true ? "" : String(value))) node.setAttribute(name, value === true ? "" : value);
+  else if (node.getAttribute(name) !== (value === true ? "" : String(value)))
+    node.setAttribute(name, value === true ? "" : value);
 }
 
 const shown = new WeakMap();
@@ -65,7 +66,13 @@ const LONG = 20000;
  * @param {{exact?: boolean, class?: string, label?: string}} [how]
  */
 export function longText(text, { exact, class: kind = "", label } = {}) {
-  const body = h("pre", { class: `text ${kind}`, dir: "auto", tabIndex: 0, role: "group", "aria-label": label ?? "Text" });
+  const body = h("pre", {
+    class: `text ${kind}`,
+    dir: "auto",
+    tabIndex: 0,
+    role: "group",
+    "aria-label": label ?? "Text",
+  });
   const more = h("button", { type: "button", class: "quiet", click: () => next() });
   let to = 0;
   const next = () => {
@@ -79,4 +86,5 @@ export function longText(text, { exact, class: kind = "", label } = {}) {
 }
 
 /** @param {string} word @param {string} state one of ok, wait, bad, run, off, cut @returns {HTMLElement} a word with a mark of its own */
-export const pill = (word, state) => h("span", { class: "pill", "data-state": state }, h("span", { class: "mark", "aria-hidden": "true" }), word);
+export const pill = (word, state) =>
+  h("span", { class: "pill", "data-state": state }, h("span", { class: "mark", "aria-hidden": "true" }), word);

@@ -12,16 +12,53 @@
 /** Characters of a reply that are kept while it is written; its step brings the whole of it. */
 const LIVE = 200000;
 
-const LAST = new Set(["unfinished", "done", "awaiting_approval", "awaiting_input", "cancelled", "error", "budget", "guardrail_blocked", "guardrail_approval_required"]);
+const LAST = new Set([
+  "unfinished",
+  "done",
+  "awaiting_approval",
+  "awaiting_input",
+  "cancelled",
+  "error",
+  "budget",
+  "guardrail_blocked",
+  "guardrail_approval_required",
+]);
 
 /** @param {any} line @returns {boolean} whether nothing follows it in its segment */
 export const isLast = (line) => LAST.has(line.event);
 
 /** @returns {Run} a run of which nothing is known yet */
 export const begin = (id = "") => ({
-  id, model: "", context: null, segment: 0, next: 0, status: "starting", items: [], round: 0, end: null, pending: [],
-  prompt: null, news: [], told: 0, v: 0, reply: null, calls: [], numbers: new Map(), spent: 0,
-  totals: { rounds: 0, calls: 0, errors: 0, input: null, output: null, cached: null, total: null, cost: null, currency: null, ms: 0 },
+  id,
+  model: "",
+  context: null,
+  segment: 0,
+  next: 0,
+  status: "starting",
+  items: [],
+  round: 0,
+  end: null,
+  pending: [],
+  prompt: null,
+  news: [],
+  told: 0,
+  v: 0,
+  reply: null,
+  calls: [],
+  numbers: new Map(),
+  spent: 0,
+  totals: {
+    rounds: 0,
+    calls: 0,
+    errors: 0,
+    input: null,
+    output: null,
+    cached: null,
+    total: null,
+    cost: null,
+    currency: null,
+    ms: 0,
+  },
 });
 
 /**
@@ -52,14 +89,21 @@ export function fold(run, line) {
 const TAKE = {
   context(run, line) {
     if (run.context) run.spent = line.t >= run.totals.ms ? 0 : run.totals.ms; // a recording counts on
-    Object.assign(run, { id: line.run_id ?? run.id, model: line.model ?? run.model, context: line, segment: line.segment ?? run.segment });
+    Object.assign(run, {
+      id: line.run_id ?? run.id,
+      model: line.model ?? run.model,
+      context: line,
+      segment: line.segment ?? run.segment,
+    });
     Object.assign(run, { status: "running", end: null, pending: [] });
     for (const call of run.calls) if (call.state === "wait") change(call, { state: "queued" });
   },
-  step: (run, line) => (line.step ? step(run, line.cut ? { ...line.step, cut: true } : line.step) : add(run, "other", run.round, { line })),
+  step: (run, line) =>
+    line.step ? step(run, line.cut ? { ...line.step, cut: true } : line.step) : add(run, "other", run.round, { line }),
   text: (run, line) => grow(run, "text", line.text),
   reasoning: (run, line) => grow(run, "reasoning", line.text),
-  tool_call: (run, line) => grow(run, "pieces", (line.name ? `${replyOf(run).pieces ? "\n" : ""}${line.name} ` : "") + line.arguments),
+  tool_call: (run, line) =>
+    grow(run, "pieces", (line.name ? `${replyOf(run).pieces ? "\n" : ""}${line.name} ` : "") + line.arguments),
   progress(run, line) {
     const call = callOf(run, line.call_id, line.tool);
     if (call) change(call, { state: "run", progress: line.message });
@@ -98,7 +142,8 @@ function tell(run, text) {
   run.told += 1;
 }
 
-const replyOf = (run) => (run.reply ??= add(run, "llm", run.round, { state: "run", text: "", reasoning: "", pieces: "" }));
+const replyOf = (run) =>
+  (run.reply ??= add(run, "llm", run.round, { state: "run", text: "", reasoning: "", pieces: "" }));
 
 function grow(run, field, piece) {
   const reply = replyOf(run);
@@ -108,7 +153,11 @@ function grow(run, field, piece) {
 /** Finds the open call a line is about: ids may repeat or be masked, so the name and then the place decide. */
 function callOf(run, id, name, over = (call) => call.over) {
   const open = run.calls.filter((call) => !call.step && !over(call));
-  return open.find((call) => call.call.id === id && call.call.name === name) ?? open.find((call) => call.call.name === name) ?? open[0];
+  return (
+    open.find((call) => call.call.id === id && call.call.name === name) ??
+    open.find((call) => call.call.name === name) ??
+    open[0]
+  );
 }
 
 function step(run, taken) {
@@ -135,14 +184,18 @@ const STEP = {
     run.reply = null;
     used(run.totals, taken);
     run.calls = calls.map((call) => add(run, "tool", taken.round, { state: "queued", call }));
-    if (calls.length) tell(run, `Round ${taken.round}: asks for ${calls.length === 1 ? calls[0].name : `${calls.length} calls`}`);
+    if (calls.length)
+      tell(run, `Round ${taken.round}: asks for ${calls.length === 1 ? calls[0].name : `${calls.length} calls`}`);
   },
   tool(run, taken) {
-    const item = callOf(run, taken.tool_call_id, taken.tool_name, () => false) ?? add(run, "tool", taken.round, { call: { id: taken.tool_call_id, name: taken.tool_name } });
+    const item =
+      callOf(run, taken.tool_call_id, taken.tool_name, () => false) ??
+      add(run, "tool", taken.round, { call: { id: taken.tool_call_id, name: taken.tool_name } });
     change(item, { step: taken, state: taken.tool_is_error ? "bad" : "ok" });
     run.totals.calls += taken.tool_executed === false ? 0 : 1;
     run.totals.errors += taken.tool_is_error ? 1 : 0;
-    if (taken.tool_is_error) tell(run, `${taken.tool_name} ${taken.tool_executed === false ? "was not run" : "failed"}`);
+    if (taken.tool_is_error)
+      tell(run, `${taken.tool_name} ${taken.tool_executed === false ? "was not run" : "failed"}`);
   },
   approval: person,
   input: person,
@@ -169,7 +222,8 @@ export function textOf(content) {
 function used(totals, taken) {
   totals.rounds += 1;
   const names = { input: "input_tokens", output: "output_tokens", cached: "cached_tokens", total: "total_tokens" };
-  for (const [name, field] of Object.entries(names)) if (taken[field] != null) totals[name] = (totals[name] ?? 0) + taken[field];
+  for (const [name, field] of Object.entries(names))
+    if (taken[field] != null) totals[name] = (totals[name] ?? 0) + taken[field];
   if (taken.cost != null) totals.cost = (totals.cost ?? 0) + Number(taken.cost);
 }
 
@@ -178,8 +232,14 @@ const asks = (pending, call) => pending.some((one) => one.waits && one.name === 
 
 function ended(run, line) {
   const waits = line.event.startsWith("awaiting");
-  if (line.event === "unfinished") return void Object.assign(run, { status: line.status ?? "running", elsewhere: true });
-  Object.assign(run, { status: line.event, end: line, pending: waits ? (line.pending ?? []) : [], id: line.run_id || run.id });
+  if (line.event === "unfinished")
+    return void Object.assign(run, { status: line.status ?? "running", elsewhere: true });
+  Object.assign(run, {
+    status: line.event,
+    end: line,
+    pending: waits ? (line.pending ?? []) : [],
+    id: line.run_id || run.id,
+  });
   if (line.usage) {
     const { input_tokens: input, output_tokens: output, cached_tokens: cached, total_tokens: total } = line.usage;
     const known = { input, output, cached, total, rounds: line.rounds };
@@ -190,6 +250,7 @@ function ended(run, line) {
   }
   if (run.reply) change(run.reply, { state: "off" });
   run.reply = null;
-  for (const call of run.calls.filter((call) => !call.step)) change(call, { state: waits ? (asks(run.pending, call) ? "wait" : "queued") : call.over ? call.state : "off" });
+  for (const call of run.calls.filter((call) => !call.step))
+    change(call, { state: waits ? (asks(run.pending, call) ? "wait" : "queued") : call.over ? call.state : "off" });
   if (!waits) add(run, "end", run.round, { line, state: line.event === "done" && !line.truncated ? "ok" : "bad" });
 }

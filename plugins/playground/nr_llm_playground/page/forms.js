@@ -12,7 +12,13 @@ import { parse, stringify } from "./text.js";
 function resolved(schema, root) {
   for (let times = 0; schema?.$ref?.startsWith("#/") && times < 9; times += 1) {
     const { $ref, ...beside } = schema;
-    schema = { ...$ref.slice(2).split("/").reduce((at, key) => at?.[key], root), ...beside };
+    schema = {
+      ...$ref
+        .slice(2)
+        .split("/")
+        .reduce((at, key) => at?.[key], root),
+      ...beside,
+    };
   }
   return schema ?? {};
 }
@@ -27,17 +33,45 @@ export function fieldsOf(schema) {
     const types = [one.type].flat().filter((type) => type && type !== "null");
     const choices = one.enum ?? (one.const === undefined ? undefined : [one.const]);
     const items = resolved(one.items, schema);
-    const plain = ["string", "integer", "number", "boolean"].includes(types[0]) && types.length === 1 && !(branches.length && others.length !== 1);
-    const kind = choices ? "choice" : plain ? types[0] : types[0] === "array" && items.type === "string" && !items.enum ? "lines" : "json";
-    const nullable = branches.length > others.length || [one.type].flat().includes("null") || (choices?.includes(null) ?? false);
+    const plain =
+      ["string", "integer", "number", "boolean"].includes(types[0]) &&
+      types.length === 1 &&
+      !(branches.length && others.length !== 1);
+    const kind = choices
+      ? "choice"
+      : plain
+        ? types[0]
+        : types[0] === "array" && items.type === "string" && !items.enum
+          ? "lines"
+          : "json";
+    const nullable =
+      branches.length > others.length || [one.type].flat().includes("null") || (choices?.includes(null) ?? false);
     const required = schema.required?.includes(name) ?? false;
-    return { name, label: one.title ?? name, kind, required, nullable, choices: choices?.filter((choice) => choice !== null), hint: hintOf(one, kind), schema: one };
+    return {
+      name,
+      label: one.title ?? name,
+      kind,
+      required,
+      nullable,
+      choices: choices?.filter((choice) => choice !== null),
+      hint: hintOf(one, kind),
+      schema: one,
+    };
   });
 }
 
 function hintOf(one, kind) {
-  const span = [one.minimum != null && `at least ${one.minimum}`, one.maximum != null && `at most ${one.maximum}`, one.minLength && `at least ${one.minLength} characters`, one.maxLength && `at most ${one.maxLength} characters`, one.pattern && `like ${one.pattern}`, one.format];
-  return [one.description, span.filter(Boolean).join(", "), { lines: "One per line.", json: "As JSON." }[kind]].filter(Boolean).join(" ");
+  const span = [
+    one.minimum != null && `at least ${one.minimum}`,
+    one.maximum != null && `at most ${one.maximum}`,
+    one.minLength && `at least ${one.minLength} characters`,
+    one.maxLength && `at most ${one.maxLength} characters`,
+    one.pattern && `like ${one.pattern}`,
+    one.format,
+  ];
+  return [one.description, span.filter(Boolean).join(", "), { lines: "One per line.", json: "As JSON." }[kind]]
+    .filter(Boolean)
+    .join(" ");
 }
 
 /**
@@ -54,7 +88,8 @@ export function valueOf(field, typed) {
   if (field.kind === "choice") return field.choices[Number(typed)];
   if (field.kind === "lines") return typed.split("\n").filter(Boolean);
   if (field.kind === "json") return parse(typed);
-  if (!/^-?\d/.test(typed.trim()) || (field.kind === "integer" && !/^-?\d+$/.test(typed.trim()))) throw new SyntaxError(field.kind === "integer" ? "a whole number" : "a number");
+  if (!/^-?\d/.test(typed.trim()) || (field.kind === "integer" && !/^-?\d+$/.test(typed.trim())))
+    throw new SyntaxError(field.kind === "integer" ? "a whole number" : "a number");
   return parse(typed.trim());
 }
 
@@ -65,7 +100,12 @@ export function valueOf(field, typed) {
  */
 export function schemaForm(schema, id) {
   const fields = fieldsOf(schema).map((field) => ({ field, ...controlOf(field, `${id}-${field.name}`) }));
-  const node = h("div", { class: "fields" }, fields.map((each) => each.node), !fields.length && h("p", { class: "faint" }, "This form has no fields."));
+  const node = h(
+    "div",
+    { class: "fields" },
+    fields.map((each) => each.node),
+    !fields.length && h("p", { class: "faint" }, "This form has no fields."),
+  );
   function read() {
     const [values, faults] = [{}, []];
     for (const { field, control } of fields) {
@@ -76,7 +116,12 @@ export function schemaForm(schema, id) {
         else if (field.required) throw new SyntaxError("needed");
       } catch (error) {
         control.setAttribute("aria-invalid", "true");
-        faults.push(`${field.label}: ${field.kind === "json" && error.message !== "needed" ? "no valid JSON" : `is to be ${error.message}`}`.replace("is to be needed", "is needed"));
+        faults.push(
+          `${field.label}: ${field.kind === "json" && error.message !== "needed" ? "no valid JSON" : `is to be ${error.message}`}`.replace(
+            "is to be needed",
+            "is needed",
+          ),
+        );
       }
     }
     return { values, faults };
@@ -86,14 +131,60 @@ export function schemaForm(schema, id) {
 
 function controlOf(field, id) {
   const { kind, schema, choices } = field;
-  const about = { id, "aria-describedby": field.hint ? `${id}-hint` : null, "aria-required": field.required ? "true" : null };
-  const first = schema.default === undefined || schema.default === null ? "" : kind === "choice" ? String(choices.indexOf(schema.default)) : typeof schema.default === "string" ? schema.default : kind === "lines" ? schema.default.join("\n") : stringify(schema.default);
-  const options = { choice: choices?.map((choice, at) => [String(at), String(choice)]), boolean: [["true", "yes"], ["false", "no"]] }[kind];
+  const about = {
+    id,
+    "aria-describedby": field.hint ? `${id}-hint` : null,
+    "aria-required": field.required ? "true" : null,
+  };
+  const first =
+    schema.default === undefined || schema.default === null
+      ? ""
+      : kind === "choice"
+        ? String(choices.indexOf(schema.default))
+        : typeof schema.default === "string"
+          ? schema.default
+          : kind === "lines"
+            ? schema.default.join("\n")
+            : stringify(schema.default);
+  const options = {
+    choice: choices?.map((choice, at) => [String(at), String(choice)]),
+    boolean: [
+      ["true", "yes"],
+      ["false", "no"],
+    ],
+  }[kind];
   let control;
-  if (options) control = h("select", about, h("option", { value: "" }, "–"), options.map(([value, label]) => told("option", { value }, label)));
-  else if (kind === "lines" || kind === "json" || (kind === "string" && schema.maxLength > 200)) control = h("textarea", { ...about, rows: 3 });
-  else control = h("input", { ...about, type: { date: "date", email: "email", password: "password" }[schema.format] ?? "text", inputmode: kind === "string" ? null : kind === "integer" ? "numeric" : "decimal", autocomplete: "off" });
+  if (options)
+    control = h(
+      "select",
+      about,
+      h("option", { value: "" }, "–"),
+      options.map(([value, label]) => told("option", { value }, label)),
+    );
+  else if (kind === "lines" || kind === "json" || (kind === "string" && schema.maxLength > 200))
+    control = h("textarea", { ...about, rows: 3 });
+  else
+    control = h("input", {
+      ...about,
+      type: { date: "date", email: "email", password: "password" }[schema.format] ?? "text",
+      inputmode: kind === "string" ? null : kind === "integer" ? "numeric" : "decimal",
+      autocomplete: "off",
+    });
   control.value = first;
-  const label = h("label", { for: id }, told("span", {}, field.label), field.required ? "" : h("span", { class: "faint" }, " (optional)"));
-  return { control, node: h("div", { class: "field" }, label, control, field.hint && told("p", { class: "faint", id: `${id}-hint` }, field.hint)) };
+  const label = h(
+    "label",
+    { for: id },
+    told("span", {}, field.label),
+    field.required ? "" : h("span", { class: "faint" }, " (optional)"),
+  );
+  return {
+    control,
+    node: h(
+      "div",
+      { class: "field" },
+      label,
+      control,
+      field.hint && told("p", { class: "faint", id: `${id}-hint` }, field.hint),
+    ),
+  };
 }

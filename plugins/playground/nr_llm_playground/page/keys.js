@@ -16,9 +16,17 @@ const KEYS = {
 
 /** @param {HTMLDialogElement} dialog @param {Object<string, (event: KeyboardEvent) => void>} acts */
 export function keys(dialog, acts) {
-  const rows = Object.entries(KEYS).map(([key, [, text]]) => h("div", {}, h("dt", {}, h("kbd", {}, key)), h("dd", {}, text)));
+  const rows = Object.entries(KEYS).map(([key, [, text]]) =>
+    h("div", {}, h("dt", {}, h("kbd", {}, key)), h("dd", {}, text)),
+  );
   const marks = ["↑ request", "● reply", "◆ tool call", "■ a person"].map((text) => h("li", {}, text));
-  dialog.append(h("h2", { id: "help-title" }, "Keys"), h("dl", { class: "keys" }, rows), h("h3", {}, "Marks"), h("ul", { class: "marks-list" }, marks), h("button", { type: "button", class: "main", click: () => dialog.close() }, "Close"));
+  dialog.append(
+    h("h2", { id: "help-title" }, "Keys"),
+    h("dl", { class: "keys" }, rows),
+    h("h3", {}, "Marks"),
+    h("ul", { class: "marks-list" }, marks),
+    h("button", { type: "button", class: "main", click: () => dialog.close() }, "Close"),
+  );
   document.addEventListener("keydown", (event) => {
     const { target } = event;
     const types = target.closest("input, textarea, select, [contenteditable]") || dialog.open;

@@ -3,21 +3,31 @@
 import { get, query } from "./api.js";
 import { h, pill, put, set, told } from "./dom.js";
 import { write } from "./route.js";
+import { $ } from "./state.js";
 import { figure, moment, oneLine } from "./text.js";
 import { statusOf } from "./words.js";
 
-const $ = (id) => document.getElementById(id);
 const STATUSES = ["running", "waiting_for_approval", "waiting_for_input", "completed", "failed", "cancelled"];
 
 /** @param {(filters: any) => void} filtered */
 export function past(filtered) {
   let [next, asked, runs, current] = [null, 0, [], ""];
-  $("find-status").replaceChildren(h("option", { value: "" }, "Any status"), ...STATUSES.map((name) => h("option", { value: name }, statusOf(name)[0])));
-  const filters = () => ({ status: $("find-status").value, configuration: $("find-configuration").value, text: $("find-text").value.trim() });
+  $("find-status").replaceChildren(
+    h("option", { value: "" }, "Any status"),
+    ...STATUSES.map((name) => h("option", { value: name }, statusOf(name)[0])),
+  );
+  const filters = () => ({
+    status: $("find-status").value,
+    configuration: $("find-configuration").value,
+    text: $("find-text").value.trim(),
+  });
 
   function fill(context, route) {
     const names = (context.configurations ?? []).map((one) => one.name);
-    $("find-configuration").replaceChildren(h("option", { value: "" }, "Any configuration"), ...names.map((name) => told("option", { value: name }, name)));
+    $("find-configuration").replaceChildren(
+      h("option", { value: "" }, "Any configuration"),
+      ...names.map((name) => told("option", { value: name }, name)),
+    );
     $("find-configuration").hidden = !names.length;
     for (const name of ["status", "configuration", "text"]) $(`find-${name}`).value = route[name] ?? "";
   }
@@ -45,13 +55,27 @@ export function past(filtered) {
 
   function rowOf(run) {
     const [word, state] = statusOf(run.status, run.reason);
-    const facts = [moment(run.began), run.usage?.total_tokens != null && `${figure(run.usage.total_tokens)} tokens`].filter(Boolean).join(", ");
-    return h("li", {}, h("a", { href: write({ ...filters(), run: run.run_id }), "data-run": run.run_id }, told("span", { class: "title" }, oneLine(run.prompt ?? run.configuration ?? run.model, 90)), pill(word, state), told("span", { class: "faint mono" }, run.run_id.slice(0, 12)), h("span", { class: "faint when" }, facts)));
+    const facts = [moment(run.began), run.usage?.total_tokens != null && `${figure(run.usage.total_tokens)} tokens`]
+      .filter(Boolean)
+      .join(", ");
+    return h(
+      "li",
+      {},
+      h(
+        "a",
+        { href: write({ ...filters(), run: run.run_id }), "data-run": run.run_id },
+        told("span", { class: "title" }, oneLine(run.prompt ?? run.configuration ?? run.model, 90)),
+        pill(word, state),
+        told("span", { class: "faint mono" }, run.run_id.slice(0, 12)),
+        h("span", { class: "faint when" }, facts),
+      ),
+    );
   }
 
   function mark(id) {
     current = id;
-    for (const link of $("past").querySelectorAll("a")) set(link, "aria-current", link.dataset.run === id ? "page" : null);
+    for (const link of $("past").querySelectorAll("a"))
+      set(link, "aria-current", link.dataset.run === id ? "page" : null);
   }
 
   const again = () => (filtered(filters()), load());

@@ -23,12 +23,31 @@ export function times(lines) {
  */
 export function replay(root, changed, close) {
   let [lines, at, run, clock, pos, timer] = [[], [], null, 0, 0, 0];
-  const speed = h("select", { "aria-label": "Speed" }, [1, 4, 16].map((times) => h("option", { value: times }, `${times}×`)));
-  const bar = h("input", { type: "range", min: 0, value: 0, "aria-label": "Position", input: () => (pause(), seek(Number(bar.value))) });
+  const speed = h(
+    "select",
+    { "aria-label": "Speed" },
+    [1, 4, 16].map((times) => h("option", { value: times }, `${times}×`)),
+  );
+  const bar = h("input", {
+    type: "range",
+    min: 0,
+    value: 0,
+    "aria-label": "Position",
+    input: () => (pause(), seek(Number(bar.value))),
+  });
   const play = h("button", { type: "button", click: () => (timer ? pause() : start()) }, "Play");
   const where = h("span", { class: "faint" });
-  const step = (by, label, text) => h("button", { type: "button", "aria-label": label, click: () => (pause(), seek(pos + by)) }, text);
-  root.append(play, step(-1, "One event back", "‹"), step(1, "One event on", "›"), bar, speed, where, h("button", { type: "button", class: "quiet", click: () => close() }, "Close"));
+  const step = (by, label, text) =>
+    h("button", { type: "button", "aria-label": label, click: () => (pause(), seek(pos + by)) }, text);
+  root.append(
+    play,
+    step(-1, "One event back", "‹"),
+    step(1, "One event on", "›"),
+    bar,
+    speed,
+    where,
+    h("button", { type: "button", class: "quiet", click: () => close() }, "Close"),
+  );
 
   function load(given, to) {
     pause();

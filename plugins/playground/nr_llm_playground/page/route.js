@@ -10,7 +10,10 @@ export function read(hash) {
 
 /** @param {Object<string, string | number | null | undefined>} route @returns {string} */
 export function write(route) {
-  const kept = NAMES.filter((name) => route[name] != null && route[name] !== "").map((name) => [name, String(route[name])]);
+  const kept = NAMES.filter((name) => route[name] != null && route[name] !== "").map((name) => [
+    name,
+    String(route[name]),
+  ]);
   return kept.length ? `#${new URLSearchParams(kept)}` : "#";
 }
 

@@ -52,7 +52,7 @@ export async function* linesOf(response, { signal } = {}) {
  */
 export async function follow(open, { line: take, link, at, signal }) {
   let request = open;
-  for (let tries = 0; ; ) {
+  for (let tries = 0; ;) {
     try {
       const response = await request();
       if (tries) link({ state: "live", regained: tries });

@@ -54,8 +54,12 @@ export function order(rows, column, direction) {
   const rank = (cell) => (cell === null ? 2 : cell === "" && kind !== "text" ? 1 : 0);
   const keys = rows.map((row) => (rank(row[column]) ? null : key(row[column], kind)));
   const sign = direction === "descending" ? -1 : 1;
-  const compare = kind === "text" ? (a, b) => words.compare(a, b) || exactly.compare(a, b) : (a, b) => (a < b ? -1 : a > b ? 1 : 0);
-  return places.sort((a, b) => rank(rows[a][column]) - rank(rows[b][column]) || (keys[a] === null ? 0 : sign * compare(keys[a], keys[b])));
+  const compare =
+    kind === "text" ? (a, b) => words.compare(a, b) || exactly.compare(a, b) : (a, b) => (a < b ? -1 : a > b ? 1 : 0);
+  return places.sort(
+    (a, b) =>
+      rank(rows[a][column]) - rank(rows[b][column]) || (keys[a] === null ? 0 : sign * compare(keys[a], keys[b])),
+  );
 }
 
 /** @param {string} direction @returns {"ascending" | "descending" | "none"} the next of three states */
@@ -64,20 +68,29 @@ export const turn = (direction) => ({ none: "ascending", ascending: "descending"
 /** @param {any[]} row @param {string} wanted @returns {boolean} whether a cell holds the text, as it is shown */
 export function holds(row, wanted) {
   const text = wanted.toLowerCase();
-  return !text || row.some((cell) => visible(cell === null ? "null" : String(cell)).toLowerCase().includes(text));
+  return (
+    !text ||
+    row.some((cell) =>
+      visible(cell === null ? "null" : String(cell))
+        .toLowerCase()
+        .includes(text),
+    )
+  );
 }
 
 /** Returns a cell for a spreadsheet: a text that it would take for a formula gets an apostrophe in front. */
-export const guard = (cell) => (cell === null ? "" : typeof cell === "string" && /^[=+\-@\t\r]/.test(cell) ? `'${cell}` : String(cell));
+export const guard = (cell) =>
+  cell === null ? "" : typeof cell === "string" && /^[=+\-@\t\r]/.test(cell) ? `'${cell}` : String(cell);
 
 const quoted = (cell, special) => (special.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell);
 
 /** @param {string[]} columns @param {any[][]} rows */
-export const toTSV = (columns, rows) => [columns, ...rows].map((row) => row.map((cell) => quoted(guard(cell), /[\t\n\r"]/)).join("\t")).join("\n");
+export const toTSV = (columns, rows) =>
+  [columns, ...rows].map((row) => row.map((cell) => quoted(guard(cell), /[\t\n\r"]/)).join("\t")).join("\n");
 
 /** @param {string[]} columns @param {any[][]} rows */
-export const toCSV = (columns, rows) => [columns, ...rows].map((row) => row.map((cell) => quoted(guard(cell), /[,\n\r"]/)).join(",")).join("\r\n");
+export const toCSV = (columns, rows) =>
+  [columns, ...rows].map((row) => row.map((cell) => quoted(guard(cell), /[,\n\r"]/)).join(",")).join("\r\n");
 
 /** Returns the table as JSON, cells as they are; names may repeat, so rows stay lists. */
 export const toJSON = (columns, rows) => stringify({ columns, rows }, 1);
-

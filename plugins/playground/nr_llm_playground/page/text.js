@@ -30,7 +30,10 @@ export function pieces(text, { exact = false } = {}) {
 const codeOf = (character) => `U+${character.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}`;
 
 /** @param {string} text @returns {string} the text with escapes in place of what cannot be seen */
-export const visible = (text) => pieces(text).map((piece) => piece.code ?? piece).join("");
+export const visible = (text) =>
+  pieces(text)
+    .map((piece) => piece.code ?? piece)
+    .join("");
 
 /** @param {unknown} value @param {number} most @returns {string} one line of at most so many characters */
 export function oneLine(value, most = 160) {
@@ -51,7 +54,8 @@ const exactly = (key, value, context) =>
     : value;
 
 /** @param {unknown} value @param {number} [indent] @returns {string} JSON that `parse` reads back as it was */
-export const stringify = (value, indent) => JSON.stringify(value, (key, item) => (typeof item === "bigint" ? whole(item) : item), indent);
+export const stringify = (value, indent) =>
+  JSON.stringify(value, (key, item) => (typeof item === "bigint" ? whole(item) : item), indent);
 
 const whole = (number) => (JSON.rawJSON ? JSON.rawJSON(String(number)) : String(number));
 
@@ -71,7 +75,8 @@ export function duration(ms) {
 }
 
 /** @param {number} bytes @returns {string} */
-export const size = (bytes) => (bytes < 1000 ? `${bytes} B` : bytes < 1e6 ? `${(bytes / 1000).toFixed(1)} kB` : `${(bytes / 1e6).toFixed(1)} MB`);
+export const size = (bytes) =>
+  bytes < 1000 ? `${bytes} B` : bytes < 1e6 ? `${(bytes / 1000).toFixed(1)} kB` : `${(bytes / 1e6).toFixed(1)} MB`;
 
 /** @param {string} text @returns {number} its bytes as UTF-8 */
 export const bytesOf = (text) => new TextEncoder().encode(text).length;

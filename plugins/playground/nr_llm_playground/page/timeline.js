@@ -47,7 +47,9 @@ export function timeline(root, select) {
       row.node.hidden = filter !== "" && !row.words.includes(filter);
     }
     touched.forEach(total);
-    if (refilter) for (const round of rounds.values()) round.node.hidden = filter !== "" && !round.steps.querySelector(".step:not([hidden])");
+    if (refilter)
+      for (const round of rounds.values())
+        round.node.hidden = filter !== "" && !round.steps.querySelector(".step:not([hidden])");
     asked.hidden = run.prompt === null;
     say(prompt, run.prompt ?? "");
     mark(view.selected);
@@ -58,16 +60,34 @@ export function timeline(root, select) {
   function drop(next) {
     const keys = new Set(next.id === run?.id ? next.items.map((item) => item.key) : []);
     for (const [key, row] of rows) if (!keys.has(key)) (row.node.remove(), rows.delete(key));
-    for (const round of rounds.values()) round.items = next.items.filter((item) => item.round === round.number && keys.has(item.key) && rows.has(item.key));
-    for (const [number, round] of rounds) if (!round.steps.childElementCount) (round.node.remove(), rounds.delete(number));
+    for (const round of rounds.values())
+      round.items = next.items.filter(
+        (item) => item.round === round.number && keys.has(item.key) && rows.has(item.key),
+      );
+    for (const [number, round] of rounds)
+      if (!round.steps.childElementCount) (round.node.remove(), rounds.delete(number));
     longest = 1;
   }
 
   function addRow(item) {
-    const parts = { title: h("span", { class: "title", dir: "auto" }), marks: h("span", { class: "marks" }), meta: h("span", { class: "meta" }), sub: h("span", { class: "sub", dir: "auto" }) };
+    const parts = {
+      title: h("span", { class: "title", dir: "auto" }),
+      marks: h("span", { class: "marks" }),
+      meta: h("span", { class: "meta" }),
+      sub: h("span", { class: "sub", dir: "auto" }),
+    };
     const bar = h("progress", { class: "bar", "aria-hidden": "true", max: 1, value: 0 });
     const glyph = h("span", { class: "glyph", "aria-hidden": "true" }, GLYPHS[item.kind] ?? "○");
-    const node = h("button", { type: "button", class: "step", "data-key": item.key, "data-kind": item.kind, tabIndex: rows.size ? -1 : 0 }, glyph, parts.title, parts.marks, parts.meta, parts.sub, bar);
+    const node = h(
+      "button",
+      { type: "button", class: "step", "data-key": item.key, "data-kind": item.kind, tabIndex: rows.size ? -1 : 0 },
+      glyph,
+      parts.title,
+      parts.marks,
+      parts.meta,
+      parts.sub,
+      bar,
+    );
     const round = roundOf(item.round);
     const row = { node, parts, bar, round, v: 0, words: "" };
     rows.set(item.key, row);
@@ -81,7 +101,12 @@ export function timeline(root, select) {
     if (!round) {
       const facts = h("span", { class: "faint" });
       const steps = h("div", { class: "steps" });
-      const node = h("section", { class: "round", "aria-label": number ? `Round ${number}` : "Before the first round" }, h("h3", {}, number ? `Round ${number}` : "Before", facts), steps);
+      const node = h(
+        "section",
+        { class: "round", "aria-label": number ? `Round ${number}` : "Before the first round" },
+        h("h3", {}, number ? `Round ${number}` : "Before", facts),
+        steps,
+      );
       round = { number, node, steps, facts, items: [] };
       const after = [...rounds.values()].find((other) => other.number > number);
       list.insertBefore(node, after?.node ?? null);
@@ -96,7 +121,12 @@ export function timeline(root, select) {
     say(row.parts.sub, told.sub);
     put(row.parts.meta, told.meta.filter(Boolean).join("  ·  "));
     const marks = told.marks.map(([word, state]) => `${state} ${word}`).join();
-    if (row.marks !== marks) row.parts.marks.replaceChildren(...told.marks.map(([word, state]) => h("span", { class: "pill", "data-state": state }, h("span", { class: "mark", "aria-hidden": "true" }), word)));
+    if (row.marks !== marks)
+      row.parts.marks.replaceChildren(
+        ...told.marks.map(([word, state]) =>
+          h("span", { class: "pill", "data-state": state }, h("span", { class: "mark", "aria-hidden": "true" }), word),
+        ),
+      );
     row.marks = marks;
     set(row.node, "data-state", item.state);
     const took = item.kind === "llm" || item.kind === "tool" ? (item.step?.duration_ms ?? 0) : 0;
@@ -105,7 +135,8 @@ export function timeline(root, select) {
       for (const other of rows.values()) other.bar.max = longest;
     }
     [row.bar.max, row.bar.value] = [longest, took];
-    row.words = `${told.title} ${told.sub} ${marks} ${item.kind} ${oneLine(item.step?.tool_result ?? "", 2000)}`.toLowerCase();
+    row.words =
+      `${told.title} ${told.sub} ${marks} ${item.kind} ${oneLine(item.step?.tool_result ?? "", 2000)}`.toLowerCase();
     row.v = item.v;
   }
 
@@ -151,8 +182,11 @@ export function endView(run) {
   if (!end || run.pending.length) return null;
   const [word, mark] = statusOf(end.event, end.reason);
   const text = end.error ? (end.error.message ?? "Its text is not shown in this view.") : "";
-  const content = end.content ?? (end.content_length ? `${figure(end.content_length)} characters, not kept in this view` : "");
-  const more = Object.fromEntries(Object.entries(end.error ?? {}).filter(([name]) => name !== "class" && name !== "message"));
+  const content =
+    end.content ?? (end.content_length ? `${figure(end.content_length)} characters, not kept in this view` : "");
+  const more = Object.fromEntries(
+    Object.entries(end.error ?? {}).filter(([name]) => name !== "class" && name !== "message"),
+  );
   return h(
     "section",
     { class: "end", "data-state": mark, "aria-label": "How it ended" },
@@ -160,6 +194,8 @@ export function endView(run) {
     sentence(end) && h("p", { class: "why" }, sentence(end)),
     end.error && h("p", { class: "why" }, told("strong", {}, end.error.class), ": ", told("span", {}, text)),
     Object.keys(more).length > 0 && told("p", { class: "faint" }, stringify(more)),
-    content ? told("div", { class: "said answer", "data-testid": "answer" }, content) : mark === "ok" && h("p", { class: "faint" }, "The answer is empty."),
+    content
+      ? told("div", { class: "said answer", "data-testid": "answer" }, content)
+      : mark === "ok" && h("p", { class: "faint" }, "The answer is empty."),
   );
 }

@@ -52,7 +52,8 @@ export function statusOf(status, reason) {
 export function sentence(end) {
   const guard = end.guardrail ? ` Guardrail: ${oneLine(end.guardrail, 80)}.` : "";
   if (end.event === "guardrail_blocked") return `A guardrail blocked what was said.${guard}`;
-  if (end.event === "guardrail_approval_required") return `A guardrail stopped the run: somebody has to approve what was said.${guard}`;
+  if (end.event === "guardrail_approval_required")
+    return `A guardrail stopped the run: somebody has to approve what was said.${guard}`;
   return REASON[end.reason]?.[1] ?? (end.event === "error" ? "The run failed." : "");
 }
 
@@ -66,7 +67,10 @@ const DESCRIBE = {
   request(item, step) {
     const sent = step.messages_sent?.length ?? step.messages_sent_count;
     const tools = step.tool_specs ?? [];
-    return { title: "Request", sub: `${sent == null ? "Messages" : count(sent, "message")} sent, ${tools.length ? `${count(tools.length, "tool")} offered` : "no tools offered"}` };
+    return {
+      title: "Request",
+      sub: `${sent == null ? "Messages" : count(sent, "message")} sent, ${tools.length ? `${count(tools.length, "tool")} offered` : "no tools offered"}`,
+    };
   },
   assembled: (item, step) => ({ ...DESCRIBE.request(item, step), title: "Request, not sent" }),
   llm(item, step) {
@@ -77,10 +81,15 @@ const DESCRIBE = {
     }
     const calls = step.requested_tool_calls ?? (step.requested_tool_names ?? []).map((name) => ({ name }));
     const lengths = step.content_length ? `${figure(step.content_length)} characters` : "";
-    const marks = calls.length || step.finish_reason === "stop" ? [] : [[`ends: ${oneLine(step.finish_detail ?? step.finish_reason, 40)}`, "cut"]];
+    const marks =
+      calls.length || step.finish_reason === "stop"
+        ? []
+        : [[`ends: ${oneLine(step.finish_detail ?? step.finish_reason, 40)}`, "cut"]];
     if (step.attempts > 1) marks.push([`${step.attempts} attempts`, "wait"]);
     return {
-      title: calls.length ? `Asks for ${oneLine([...new Set(calls.map((call) => call.name))].join(", "), 120)}` : "Reply",
+      title: calls.length
+        ? `Asks for ${oneLine([...new Set(calls.map((call) => call.name))].join(", "), 120)}`
+        : "Reply",
       sub: oneLine(step.content ?? lengths, 240),
       meta: [tokens(step.input_tokens, step.output_tokens), step.duration_ms ? duration(step.duration_ms) : ""],
       marks,
@@ -97,8 +106,23 @@ const DESCRIBE = {
     const bytes = step.tool_result === undefined ? "" : size(bytesOf(step.tool_result));
     return {
       title: oneLine(item.step?.tool_name ?? item.call.name, 80),
-      sub: item.progress && !item.step ? oneLine(item.progress, 200) : given === undefined ? "" : oneLine(stringify(given), 200),
-      meta: [artifacts && `+ ${artifacts}`, bytes, item.step ? (step.tool_executed === false ? "" : duration(step.duration_ms)) : item.seconds ? duration(item.seconds * 1000) : ""],
+      sub:
+        item.progress && !item.step
+          ? oneLine(item.progress, 200)
+          : given === undefined
+            ? ""
+            : oneLine(stringify(given), 200),
+      meta: [
+        artifacts && `+ ${artifacts}`,
+        bytes,
+        item.step
+          ? step.tool_executed === false
+            ? ""
+            : duration(step.duration_ms)
+          : item.seconds
+            ? duration(item.seconds * 1000)
+            : "",
+      ],
       marks,
     };
   },
@@ -108,33 +132,49 @@ const DESCRIBE = {
     const budget = step.context_budget ?? {};
     return {
       title: "Context window",
-      sub: budget.budget == null ? "" : `${figure(budget.estimated)} of ${figure(budget.budget)} tokens estimated, ${figure(budget.remaining)} left${budget.dropped ? `, ${count(budget.dropped, "message")} left out` : ""}`,
+      sub:
+        budget.budget == null
+          ? ""
+          : `${figure(budget.estimated)} of ${figure(budget.budget)} tokens estimated, ${figure(budget.remaining)} left${budget.dropped ? `, ${count(budget.dropped, "message")} left out` : ""}`,
       marks: budget.remaining < 0 ? [["does not fit", "bad"]] : [],
     };
   },
-  gap: (item) => ({ title: "Lost events", sub: `Events ${item.gap.from} to ${item.gap.to} could not be had again; what follows is whole.` }),
+  gap: (item) => ({
+    title: "Lost events",
+    sub: `Events ${item.gap.from} to ${item.gap.to} could not be had again; what follows is whole.`,
+  }),
   end: (item) => ({ title: statusOf(item.line.event, item.line.reason)[0] }),
   other: (item) => ({
     title: oneLine(item.step?.kind ?? item.line?.event ?? "Unknown", 60),
-    sub: item.line?.withheld ? `Withheld: ${oneLine(item.line.withheld)}` : "A kind of event that this page does not know; all of it is in its details.",
+    sub: item.line?.withheld
+      ? `Withheld: ${oneLine(item.line.withheld)}`
+      : "A kind of event that this page does not know; all of it is in its details.",
   }),
 };
 
 function decided(step, yes) {
   if (step.decided_by === undefined) {
     const names = step.requested_tool_calls?.map((call) => call.name) ?? step.requested_tool_names ?? [];
-    return { title: yes === "approves" ? "Waits for an approval" : "Waits for input", sub: oneLine(names.join(", ")), marks: [] };
+    return {
+      title: yes === "approves" ? "Waits for an approval" : "Waits for input",
+      sub: oneLine(names.join(", ")),
+      marks: [],
+    };
   }
-  const said = (step.decisions ?? []).map((one) => `${one.approved ? yes : "declines"} ${one.tool}${one.edited ? ", arguments changed" : ""}`);
+  const said = (step.decisions ?? []).map(
+    (one) => `${one.approved ? yes : "declines"} ${one.tool}${one.edited ? ", arguments changed" : ""}`,
+  );
   return { title: `${oneLine(step.decided_by, 60)} decided`, sub: oneLine(said.join("; "), 240) };
 }
 
 /** @returns {string} tokens in and out, as far as they are known */
-export const tokens = (input, output) => (input == null && output == null ? "" : `${figure(input)} in, ${figure(output)} out`);
+export const tokens = (input, output) =>
+  input == null && output == null ? "" : `${figure(input)} in, ${figure(output)} out`;
 
 /** @param {any} step @returns {string} why content is not shown, or nothing */
 export function keptOf(step) {
-  if (step?.withheld) return `The content of this step was withheld: filtering it failed (${oneLine(step.withheld, 60)}).`;
+  if (step?.withheld)
+    return `The content of this step was withheld: filtering it failed (${oneLine(step.withheld, 60)}).`;
   if (step?.cut) return "This event was too long for the page: its texts are cut here.";
   return step?.content_redacted ? "What was said is not kept: this view has counts, times and names alone." : "";
 }

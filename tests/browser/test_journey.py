@@ -74,9 +74,12 @@ def test_one_call_is_approved_and_another_denied(page: Any) -> None:
     assert [(one["index"], one["approve"]) for one in body["decisions"]] == [(0, True), (1, False)]
     expect(step(page, "rename")).to_have_attribute("data-state", "ok")
     expect(step(page, "remove").locator(".pill")).to_have_text("refused")
+    expect(step(page, "Waited for an approval")).to_be_visible()
     step(page, "rename").click()
     tab(page, "Artifacts")
     expect(page.locator('#detail [data-line="removed"]')).to_have_text("-name = 'lamp'")
+    page.reload()
+    expect(step(page, "ann decided").locator(".sub")).to_have_text("approves rename; declines remove")
 
 
 def test_arguments_can_be_edited_before_approval(page: Any) -> None:

@@ -200,7 +200,7 @@ def test_without_models_or_plugins_the_page_still_helps(page: Any, world: World)
     expect(page.locator("[data-advice=no_model]")).to_contain_text("nr-llm models pull")
     expect(page.locator("#ask button[type=submit]")).to_be_disabled()
     expect(page.locator("#demo")).to_be_visible()
-    expect(page.locator("#welcome")).to_contain_text("No plugin offers a tool.")
+    expect(page.locator("#welcome")).to_contain_text("No tools at hand")
 
 
 def test_what_was_cut_on_its_way_is_said(page: Any, world: World) -> None:

@@ -63,7 +63,10 @@ export function askForm(start) {
     const model = context.models?.find((one) => one.name === ($("model").value || context.default_model));
     const where =
       model && (model.local ? "Stays on this machine." : `Leaves this machine: ${model.host ?? "a service"}.`);
-    put($("model-note"), model ? [where, model.notice].filter(Boolean).join(" ") : "");
+    put(
+      $("model-note"),
+      model ? [where, model.notice].filter(Boolean).join(" ") : context.models?.length ? "" : "None is set up yet.",
+    );
   }
 
   function drawTools() {

@@ -163,6 +163,8 @@ function callOf(run, id, name, over = (call) => call.over) {
 function step(run, taken) {
   run.round = taken.round || run.round;
   if (!run.timed) run.totals.ms += taken.duration_ms ?? 0;
+  if (run.held) change(run.held, { state: "ok" }); // what follows says that it waits no more
+  run.held = null;
   (STEP[taken.kind] ?? STEP.other)(run, taken);
 }
 
@@ -204,7 +206,9 @@ const STEP = {
 const KINDS = { context: true };
 
 function person(run, taken) {
-  add(run, taken.kind, taken.round, { step: taken, state: taken.decided_by === undefined ? "wait" : "ok" });
+  const waits = taken.decided_by === undefined;
+  const item = add(run, taken.kind, taken.round, { step: taken, state: waits ? "wait" : "ok" });
+  if (waits) run.held = item;
 }
 
 /** Returns the text of the last user message that was sent, or null where messages are not kept. */

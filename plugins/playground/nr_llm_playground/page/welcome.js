@@ -27,9 +27,9 @@ export function drawWelcome() {
           {},
           models.length
             ? `${models.length === 1 ? "One model" : `${models.length} models`}${local ? `; ${local.name} stays on this machine` : ""}`
-            : "No model is set up yet: no key, no local weights.",
+            : "No model is set up yet",
         ),
-        h("li", {}, tools ? `${count(tools, "tool")} at hand` : "No plugin offers a tool."),
+        h("li", {}, tools ? `${count(tools, "tool")} at hand` : "No tools at hand"),
       ),
       advice.map((one) =>
         h(

@@ -126,8 +126,8 @@ const DESCRIBE = {
       marks,
     };
   },
-  approval: (item, step) => decided(step, "approves"),
-  input: (item, step) => decided(step, "fills in"),
+  approval: (item, step) => decided(item, step, "approves"),
+  input: (item, step) => decided(item, step, "fills in"),
   context: (item, step) => {
     const budget = step.context_budget ?? {};
     return {
@@ -152,11 +152,11 @@ const DESCRIBE = {
   }),
 };
 
-function decided(step, yes) {
+function decided(item, step, yes) {
   if (step.decided_by === undefined) {
     const names = step.requested_tool_calls?.map((call) => call.name) ?? step.requested_tool_names ?? [];
     return {
-      title: yes === "approves" ? "Waits for an approval" : "Waits for input",
+      title: `${item.state === "wait" ? "Waits" : "Waited"} for ${yes === "approves" ? "an approval" : "input"}`,
       sub: oneLine(names.join(", ")),
       marks: [],
     };

@@ -245,7 +245,7 @@ class Handler(BaseHTTPRequestHandler):
             case ["runs", run_id], _:
                 return self.json(200, world.detail(run_id))
             case ["runs", run_id, "events"], _:
-                return self.events(run_id, int(query.get("after", -1)))
+                return self.events(run_id, int(query.get("after", -1)), query.get("segment"))
             case ["runs", run_id, "cancel"], _:
                 stream = world.segments[run_id][-1].stream
                 stream.cancel("a person said so") if stream else None
@@ -258,8 +258,8 @@ class Handler(BaseHTTPRequestHandler):
                 return self.stream(world.stored(run_id))
         raise KeyError(self.path)
 
-    def events(self, run_id: str, after: int) -> None:
-        told = self.world.segments.get(run_id, [None])[-1]
+    def events(self, run_id: str, after: int, segment: str | None) -> None:
+        told = self.world.segments.get(run_id, [None])[-1 if segment is None else int(segment)]
         if told is None or (told.over and after < 0):
             return self.stream(line for at, line in enumerate(self.world.stored(run_id)) if at > after)
         gone, self.world.lost = self.world.lost, 0

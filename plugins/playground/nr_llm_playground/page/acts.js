@@ -2,7 +2,7 @@
 
 import { ApiError, ask, get, runPath } from "./api.js";
 import { h } from "./dom.js";
-import { begin, fold, isLast } from "./fold.js";
+import { begin, fold } from "./fold.js";
 import { $, parts, ready, show, state } from "./state.js";
 import { follow, linesOf } from "./stream.js";
 import { parse } from "./text.js";
@@ -150,17 +150,33 @@ export async function openRun(id, { replace = true } = {}) {
     const info = await get(runPath(id), { signal });
     if (signal.aborted) return;
     Object.assign(state, { info, loading: false, run: begin(id) });
-    if (info.live) return void (await listen(() => ask(runPath(id, "/events"), { signal })));
-    const response = await ask(runPath(id, "/events"), { signal });
-    for await (const { raw, line } of linesOf(response, { signal })) {
-      take(raw, line);
-      if (isLast(line) && info.pending?.length) Object.assign(state.run, { pending: info.pending });
-    }
+    await readAll(id, info, signal);
+    if (signal.aborted) return;
     if (state.at.pos) enterReplay(Number(state.at.pos));
   } catch (error) {
     state.loading = false;
     failed(error);
   }
+}
+
+/** Reads a run segment by segment, as it was watched; where one is no longer there the store tells the whole of it. */
+async function readAll(id, info, signal) {
+  for (let segment = 0; !signal.aborted; segment += 1) {
+    await listen(() => ask(runPath(id, `/events?segment=${segment}`), { signal }));
+    const { run } = state;
+    if (run.elsewhere && info.live) {
+      Object.assign(state, { run: begin(id), raw: [] });
+      return listen(() => ask(runPath(id, "/events"), { signal }));
+    }
+    if (!run.pending.length || run.context?.source === "store" || stillWaits(run, info)) return;
+  }
+}
+
+/** Says whether a run waits now with the very calls that a segment ended with. */
+function stillWaits(run, info) {
+  const digests = run.pending.map((call) => call.digest).filter(Boolean);
+  if (!digests.length) return info.run.status.startsWith("waiting");
+  return digests.some((digest) => info.pending?.some((call) => call.digest === digest));
 }
 
 export async function openDemo({ go = false } = {}) {

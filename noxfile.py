@@ -12,6 +12,9 @@ import json
 import os
 import re
 import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import nox
@@ -23,6 +26,8 @@ nox.options.error_on_missing_interpreters = False
 
 ROOT = Path(__file__).parent
 PYTHONS = ["3.11", "3.12", "3.13"]
+RUNNING = f"{sys.version_info.major}.{sys.version_info.minor}"
+CODECS = ("anthropic", "gemini", "ollama", "openai")
 MEMBERS = [".", *sorted(f"plugins/{path.parent.name}" for path in ROOT.glob("plugins/*/pyproject.toml"))]
 SOURCES = os.pathsep.join(str(ROOT / ("core" if member == "." else member)) for member in MEMBERS)
 CONSTRAINTS = ("-c", "constraints.txt")
@@ -33,10 +38,11 @@ CORE = ("-e", ".", "coverage", "httpx2", "hypothesis", "pytest")
 
 @nox.session(python=PYTHONS)
 def tests(session: nox.Session) -> None:
-    """Run every test with everything installed; recorded traffic on the oldest and the newest Python alone."""
+    """Run the tests with everything installed, but for what another session tries; with arguments, just those."""
     install(session, *EVERYTHING)
-    between = session.python not in (PYTHONS[0], PYTHONS[-1])
-    session.run("pytest", *(["--ignore=tests/corpus"] if between else []), *session.posargs)
+    elsewhere = tried_elsewhere(str(session.python), found=found_pythons(), shared=shared().is_dir())
+    chosen = session.posargs or [f"--ignore=tests/{folder}" for folder in elsewhere]
+    session.run("pytest", *chosen)
 
 
 @nox.session
@@ -97,12 +103,10 @@ def third_party(session: nox.Session) -> None:
 def oracles(session: nox.Session) -> None:
     """Hold the requests that our codecs encode against the request types of the official SDKs."""
     requirements = shared_folder(session) / "oracles" / "requirements.txt"
-    providers = ("anthropic", "gemini", "ollama", "openai")
-    editable = [argument for name in providers for argument in ("-e", f"plugins/{name}")]
+    editable = [argument for name in CODECS for argument in ("-e", f"plugins/{name}")]
     install(session, "-e", ".", *editable, "hypothesis", "pytest")
     session.install("-r", str(requirements))
-    tested = [f"tests/plugins/{name}" for name in providers if (ROOT / "tests/plugins" / name).is_dir()]
-    session.run("pytest", "tests/corpus", *tested, *session.posargs)
+    session.run("pytest", "tests/corpus", *(f"tests/plugins/{name}" for name in CODECS), *session.posargs)
 
 
 @nox.session
@@ -242,6 +246,40 @@ def constraints(session: nox.Session) -> None:
     manifest.write_text(text, encoding="utf-8")
 
 
+def tried_elsewhere(python: str, *, found: Sequence[str], shared: bool) -> list[str]:
+    """
+    Return the folders of tests that a Python leaves to other sessions.
+
+    Pages and the checkout's files are what they are under any Python: the oldest reads them, whose grammar is the
+    smallest. What holds on the oldest and the newest holds between them: there the packages are tried alone, and not
+    the whole of them together. The core and the codecs have sessions of their own, under the Python of nox itself.
+
+    Args:
+        python: The version that is to run tests.
+        found: Those of `PYTHONS` that are installed; a single one leaves nothing out.
+        shared: Whether there is shared test material, without which `oracles` is skipped.
+    """
+    left: set[str] = set()
+    if len(found) > 1:
+        if python != found[0]:
+            left |= {"docs", "packaging"}
+        if python not in (found[0], found[-1]):
+            left |= {"corpus", "integration", "runs"}
+        if python == RUNNING:
+            left |= {"core", *(["corpus", *(f"plugins/{name}" for name in CODECS)] if shared else [])}
+    return sorted(left)
+
+
+def found_pythons() -> list[str]:
+    """Return which of `PYTHONS` start here; where pyenv owns their names, not all do that are on the path."""
+
+    def starts(python: str) -> bool:
+        path = shutil.which(f"python{python}")
+        return path is not None and subprocess.call([path, "-c", ""], stderr=subprocess.DEVNULL) == 0
+
+    return [python for python in PYTHONS if python == RUNNING or starts(python)]
+
+
 def install(session: nox.Session, *requirements: str) -> None:
     """
     Install under the constraints, unless the environment already holds just this.
@@ -298,9 +336,14 @@ def coverage_file(session: nox.Session) -> dict[str, str]:
     return {"COVERAGE_FILE": str(Path(session.create_tmp()).resolve() / ".coverage")}
 
 
+def shared() -> Path:
+    """Return where shared test material is, if there is any."""
+    return Path(os.environ.get("NR_LLM_SHARED") or ROOT.parent / "shared")
+
+
 def shared_folder(session: nox.Session) -> Path:
     """Return the folder of shared test material, or skip the session where there is none."""
-    folder = Path(os.environ.get("NR_LLM_SHARED") or ROOT.parent / "shared")
+    folder = shared()
     if not folder.is_dir():
         session.skip(f"no shared test material at {folder}; set NR_LLM_SHARED to its folder")
     return folder

@@ -24,6 +24,7 @@ class Services:
 
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
+            disable_nagle_algorithm = True  # head and body are two packets, and the second would wait for 40 ms
 
             def do_POST(self) -> None:
                 services._answer(self)
@@ -33,7 +34,7 @@ class Services:
 
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self._server.daemon_threads = True
-        self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
+        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
         self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
         self.requests: list[tuple[str, bytes, Asked]] = []
 

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import ast
+import importlib.util
+import itertools
 import re
 import subprocess
 import sys
+
+import pytest
 
 from tests.support import ROOT
 
@@ -22,6 +26,28 @@ def test_every_session_is_explained() -> None:
     page = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").partition("## The checks")[2].partition("\n## ")[0]
 
     assert set(re.findall(r"`(\w+)`", page)) == sessions()
+
+
+def test_every_test_is_run_somewhere() -> None:
+    """What one Python leaves out is tried on another or in a session of its own; a single Python leaves out nothing."""
+    nox = pytest.importorskip("nox", reason="nox is not installed here")
+    del nox
+    spec = importlib.util.spec_from_file_location("noxfile", ROOT / "noxfile.py")
+    assert spec is not None
+    assert spec.loader is not None
+    noxfile = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(noxfile)
+    named = {"core", "corpus", *(f"plugins/{name}" for name in noxfile.CODECS)}  # by the sessions `core` and `oracles`
+
+    for count in range(1, len(noxfile.PYTHONS) + 1):
+        for found in itertools.combinations(noxfile.PYTHONS, count):
+            for shared in (True, False):
+                left = [set(noxfile.tried_elsewhere(python, found=found, shared=shared)) for python in found]
+                everywhere = set.intersection(*left)
+                assert not everywhere
+                assert all((ROOT / "tests" / folder).is_dir() for folder in set.union(*left))
+                assert left[0] <= (named if shared else {"core"})
+                assert left[-1] <= {"docs", "packaging"} | (named if shared else {"core"})
 
 
 def test_dev_without_a_command_explains_itself() -> None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import ast
+import functools
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -18,9 +18,13 @@ ENCODERS = {"dumps", "dump", "JSONEncoder", "iterencode"}
 FOREIGN = {"orjson", "msgspec", "simplejson", "ujson", "rapidjson"}
 
 
-def nodes(path: Path) -> Iterator[ast.AST]:
-    """Yield the nodes of a module."""
-    return ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+KINDS = (ast.Call, ast.Attribute, ast.Import, ast.ImportFrom)
+
+
+@functools.cache
+def nodes(path: Path) -> list[ast.AST]:
+    """Return the nodes of a module that calls, attributes and imports are."""
+    return [node for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if isinstance(node, KINDS)]
 
 
 def name_of(call: ast.Call) -> str:

@@ -48,9 +48,19 @@ class Postgres:
     name: str
 
     def run(self, statements: str, *, grant: bool = True) -> str:
-        """Run statements as the superuser, then let the reader read all there is in the schema `public`."""
+        """
+        Run statements as the superuser, then let the reader read all there is in the schema `public`.
+
+        They are one transaction. Returned is what the server sent, as `psql` prints it; to start that takes longer
+        than most tests.
+        """
+        import psycopg
+
         granted = f"GRANT SELECT ON ALL TABLES IN SCHEMA public TO {READER};" if grant else ""
-        return self.server.psql(f"{statements};\n{granted}", database=self.name)
+        with psycopg.connect(self.server.dsn(self.name), autocommit=True) as connection:
+            cursor = connection.execute(f"{statements};\n{granted}".encode())
+            lines = [line for result in results(cursor) for line in result]
+        return "\n".join(lines)
 
     def empty(self) -> None:
         """Take away every schema but an empty `public`, and what a test has set."""
@@ -105,6 +115,16 @@ class Postgres:
         with connected(self.settings(**settings), halt, Cancellation()) as connection:
             with closing(PostgresReader(connection, halt).rows(sa.text(sql))) as rows:
                 return list(rows)
+
+
+def results(cursor: Any) -> Iterator[list[str]]:
+    """Yield the rows of each statement, cells as the server sent them."""
+    more = True
+    while more:
+        sent = cursor.pgresult
+        cells = ([sent.get_value(row, column) or b"" for column in range(sent.nfields)] for row in range(sent.ntuples))
+        yield [b"|".join(row).decode() for row in cells]
+        more = cursor.nextset()
 
 
 @contextmanager

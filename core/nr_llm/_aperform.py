@@ -198,8 +198,11 @@ class AsyncPerformer:
             for event in batch.admit():
                 yield event
             while not batch.done:
-                for job in batch.start():
-                    self._launch(job, inbox.post)
+                for item in batch.start():
+                    if isinstance(item, Job):
+                        self._launch(item, inbox.post)
+                    else:
+                        yield item
                 if self.desk.due():
                     await self._keep("record")
                 message: Message | None = await inbox.get(self.desk.until_due(batch.wait_seconds()))

@@ -25,6 +25,7 @@ from nr_llm.effects import CallOutcome
 from nr_llm.errors import RunCancelledError
 from nr_llm.events import Event, ToolFinished, ToolProgress
 from nr_llm.messages import ToolCall
+from nr_llm.policy import PolicyDecision
 from nr_llm.results import ToolResult
 from nr_llm.state import PendingCall
 
@@ -118,19 +119,22 @@ class CallBatch:
         self._wake = lambda: post(Wake())
         self._unsubscribe = desk.cancelled.on_cancel(self._wake)
         desk.finished, desk.started = {}, set()
+        self._asked = False
 
     def admit(self) -> Iterator[Event]:
         """Answer the calls that may not run, and queue the others."""
         for pending in self._calls:
             toolbox, call = self._desk.toolbox, pending.call
             denial = toolbox.denial(call.name)  # here and not in the loop, which does not ask the world
-            refused = denial is not None
-            verdict = not_permitted(call.name) if refused else admit(call, toolbox, limits=self._desk.limits)
+            if denial is not None:
+                yield from self._deny(pending, denial)
+                continue
+            verdict = admit(call, toolbox, limits=self._desk.limits)
             if isinstance(verdict, ToolResult):
-                why = None if denial is None else denial.to_dict()
-                yield from self._finish(pending.index, call, CallOutcome(verdict, executed=False, denial=why))
+                yield from self._finish(pending.index, call, CallOutcome(verdict, executed=False))
             else:
                 self._waiting.append((pending, verdict))
+        self._asked = True
 
     @property
     def done(self) -> bool:
@@ -141,17 +145,28 @@ class CallBatch:
         """Return the outcomes in the order of the calls."""
         return tuple(self._desk.finished[pending.index] for pending in self._calls)
 
-    def start(self) -> list[Job]:
-        """Return the jobs that may start now; the caller launches them."""
-        jobs = []
+    def start(self) -> Iterator[Job | Event]:
+        """
+        Yield the jobs that may start now, which the caller launches, and what becomes of those that may no longer run.
+
+        A call that had to wait for others may have waited for long, so the policy is asked again.
+        """
+        asked, self._asked = self._asked, False
         waiting, self._waiting = self._waiting, []
         for pending, admitted in waiting:
             free = len(self._running) < self._desk.limits.parallel_calls
-            if free and self._desk.slots.take(admitted.tool, self._wake):
-                jobs.append(self._start(pending, admitted))
-            else:
+            if not free or not self._desk.slots.take(admitted.tool, self._wake):
                 self._waiting.append((pending, admitted))
-        return jobs
+            elif not asked and (denial := self._desk.toolbox.denial(admitted.call.name)) is not None:
+                self._desk.slots.give_back(admitted.tool)
+                yield from self._deny(pending, denial)
+                self._post(Wake())  # it may have been the last one
+            else:
+                yield self._start(pending, admitted)
+
+    def _deny(self, pending: PendingCall, denial: PolicyDecision) -> Iterator[Event]:
+        outcome = CallOutcome(not_permitted(pending.call.name), executed=False, denial=denial.to_dict())
+        yield from self._finish(pending.index, pending.call, outcome)
 
     def _start(self, pending: PendingCall, admitted: Admitted) -> Job:
         now = time.monotonic()

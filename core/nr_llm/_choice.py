@@ -10,7 +10,7 @@ from nr_llm.aliases import ModelAlias
 from nr_llm.configurations import Configuration
 from nr_llm.errors import InvalidValueError, UnknownNameError
 from nr_llm.plugins import RegisteredProvider, RegisteredTool
-from nr_llm.policy import Policy
+from nr_llm.policy import Gate, Policy
 from nr_llm.redaction import Redactor
 from nr_llm.toolbox import Toolbox
 from nr_llm.tools import Tool
@@ -84,7 +84,7 @@ def choose(
     tools: ToolChoice | Iterable[ToolChoice] | None,
     *,
     find: Callable[[str], str],
-    usual: Callable[[str, Tool], bool],
+    gate: Gate,
 ) -> Toolbox:
     """
     Return the tools that are chosen for a run, as yet unjudged.
@@ -93,18 +93,18 @@ def choose(
         registered: Every tool the host has, by the name a model would use.
         tools: What the caller chose; None for the default set.
         find: Returns the name a model would use for a name that is not registered, such as ``plugin:tool``.
-        usual: Returns whether a tool is in the default set.
+        gate: Says which tools are in the default set, and which of those that are off by themselves are switched on.
 
     Raises:
         UnknownNameError: A name is nobody's.
         InvalidValueError: Two different tools would have one name.
     """
     if tools is None:
-        return Toolbox(registered, tuple(name for name, tool in registered.items() if usual(name, tool)))
+        return Toolbox(registered, tuple(name for name, tool in registered.items() if gate.usual(name, tool)))
     known, names = dict(registered), list[str]()
     for item in listed(tools):
         if isinstance(item, str):
-            names.extend(_names(item, registered, find))
+            names.extend(_names(item, registered, find, gate=gate))
             continue
         tool = item if isinstance(item, Tool) else Tool.from_function(item)
         if tool.name in names and known[tool.name] is not tool:
@@ -114,10 +114,12 @@ def choose(
     return Toolbox(known, tuple(dict.fromkeys(names)))
 
 
-def _names(text: str, registered: Mapping[str, Tool], find: Callable[[str], str]) -> Sequence[str]:
+def _names(text: str, registered: Mapping[str, Tool], find: Callable[[str], str], *, gate: Gate) -> Sequence[str]:
     if text.startswith("@"):
         group = text.removeprefix("@")
-        if found := [name for name, tool in registered.items() if tool.group == group and tool.enabled]:
+        members = [(name, tool) for name, tool in registered.items() if tool.group == group]
+        # One that is switched off is chosen all the same, so that the record says why it is closed.
+        if found := [name for name, tool in members if tool.enabled or gate.on(name, tool)]:
             return found
         groups = {tool.group for tool in registered.values() if tool.group}
         raise UnknownNameError("tool group", group, known=groups)

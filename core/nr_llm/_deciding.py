@@ -79,6 +79,24 @@ def check_decider(held: Held, decisions: Sequence[Decision], *, by: Actor, confi
         raise SelfApprovalError(held.run.run_id)
 
 
+def check_filler(
+    held: Held, submissions: Sequence[Submission], *, by: Actor, tools: Toolbox, configuration: Configuration | None
+) -> None:
+    """
+    Refuse whoever began a run and lets it write by filling in a form alone, where its configuration wants another.
+
+    Raises:
+        SelfApprovalError: So it is; a form of a read, and declining, are open to them.
+    """
+    if configuration is None or not configuration.four_eyes or not by.began(held.run.head.actor):
+        return
+    names = {pending.index: pending.call.name for pending in held.state.pending}
+    for submission in submissions:
+        tool = tools.registered.get(names[submission.index])
+        if submission.values is not None and tool is not None and tool.writes:
+            raise SelfApprovalError(held.run.run_id)
+
+
 def permit_writes(held: Held, decisions: Sequence[Decision], *, by: Actor, tools: Toolbox) -> None:
     """
     Refuse whoever approves a write that they could not make themselves.

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 from nr_llm._choice import Source
 from nr_llm._models import Chosen
+from nr_llm._origins import Origin, Origins
 from nr_llm.actors import Actor
 from nr_llm.errors import ConfigurationError, InvalidValueError, NrLlmError
 from nr_llm.plugins import RegisteredTool
-from nr_llm.policy import Gate, Policy
-from nr_llm.providers import Provider
-from nr_llm.zones import TrustZone, furthest
+from nr_llm.policy import Gate, Policy, Reader
+from nr_llm.tools import Tool
+from nr_llm.zones import TrustZone
 
 PolicySource: TypeAlias = Callable[[], Policy]
 """Returns what the operator says now."""
@@ -55,61 +56,66 @@ def read(policy: PolicySource) -> Policy:
 
 
 def gate_of(
-    policy: PolicySource, actor: Actor | None, zone: TrustZone | None, *, found: Sequence[RegisteredTool]
+    policy: PolicySource,
+    actor: Actor | None,
+    *,
+    readers: tuple[Reader, ...] | None = None,
+    found: Sequence[RegisteredTool] = (),
+    own: Mapping[str, Tool] | None = None,
 ) -> Gate:
     """
-    Return the gate of a run.
+    Return the gate of a run, or of somebody who is shown things.
 
     Args:
         policy: What the operator says.
         actor: On whose behalf it acts.
-        zone: How far away the provider is, or None where none reads.
+        readers: Who may read what tools return, or None where nobody does.
         found: The tools of plugins.
+        own: The program's own, by name.
     """
-    return Gate(
-        policy=policy,
-        actor=actor,
-        zone=zone,
-        addresses={one.wire_name: one.address for one in found},
-        packaged={one.wire_name: one.tool for one in found if one.distribution is not None},
-    )
+    plugged = [
+        Origin(name=one.wire_name, tool=one.tool, address=one.address, packaged=one.distribution is not None)
+        for one in found
+    ]
+    mine = [Origin(name=name, tool=tool) for name, tool in (own or {}).items()]
+    return Gate(policy=policy, actor=actor, readers=readers, origins=Origins((*mine, *plugged)))
 
 
-def zone_of(named: Chosen, policy: Policy, lookup: Callable[[str], Provider]) -> TrustZone:
+def readers_of(named: Chosen, lookup: Callable[[str], Chosen]) -> tuple[Reader, ...]:
     """
-    Return how far away those are who read what a run's tools return: its provider, and whoever may answer instead.
+    Return who may read what a run's tools return: its provider, and whoever may answer instead.
 
     A configuration declares the zone of its own model's provider.  For another one that a caller names, that only
     counts where it is further.
 
     Args:
         named: The model of the run.
-        policy: What the operator says of providers.
-        lookup: Returns the provider of an alias or ``provider:model``.
+        lookup: Returns what an alias or ``provider:model`` stands for.
     """
-    return furthest(_zones(named, policy, lookup))
+    return tuple(_readers(named, lookup))
 
 
-def _zones(named: Chosen, policy: Policy, lookup: Callable[[str], Provider]) -> Iterator[TrustZone]:
+def _readers(named: Chosen, lookup: Callable[[str], Chosen]) -> Iterator[Reader]:
     configuration = named.configuration
     declared = None if configuration is None else configuration.zone
     if configuration is None or declared is None:
-        yield _provider_zone(named.provider, policy)
+        yield _reader(named)
     else:
-        yield declared
-        if configuration.model is None or _looked_up(configuration.model, lookup) is not named.provider:
-            yield _provider_zone(named.provider, policy)
+        yield Reader(usual=declared, elsewhere=named.known.elsewhere)
+        meant = None if configuration.model is None else _looked_up(configuration.model, lookup)
+        if meant is None or meant.provider is not named.provider:
+            yield _reader(named)
     for fallback in () if configuration is None else configuration.fallbacks:
-        provider = _looked_up(fallback, lookup)
-        yield TrustZone.EXTERNAL_GLOBAL if provider is None else _provider_zone(provider, policy)
+        found = _looked_up(fallback, lookup)
+        yield Reader(usual=TrustZone.EXTERNAL_GLOBAL) if found is None else _reader(found)
 
 
-def _provider_zone(provider: Provider, policy: Policy) -> TrustZone:
-    usual = TrustZone.LOCAL if provider.endpoint.local else TrustZone.EXTERNAL_GLOBAL
-    return policy.zones.get(provider.name, usual)
+def _reader(named: Chosen) -> Reader:
+    usual = TrustZone.LOCAL if named.provider.endpoint.local else TrustZone.EXTERNAL_GLOBAL
+    return Reader(usual=usual, provider=named.provider.name, elsewhere=named.known.elsewhere)
 
 
-def _looked_up(reference: str, lookup: Callable[[str], Provider]) -> Provider | None:
+def _looked_up(reference: str, lookup: Callable[[str], Chosen]) -> Chosen | None:
     try:
         return lookup(reference)
     except NrLlmError:

@@ -8,6 +8,8 @@ from collections.abc import Awaitable, Iterable
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any
 
+import attrs
+
 from nr_llm._calls import Job
 from nr_llm._desk import Desk
 from nr_llm._observers import Observers, RunInfo
@@ -18,7 +20,6 @@ from nr_llm.actors import Actor
 from nr_llm.cancellation import Cancellation
 from nr_llm.limits import Limits
 from nr_llm.messages import ToolCall
-from nr_llm.policy import Gate
 from nr_llm.results import ToolResult
 from nr_llm.state import PendingCall, RunState
 from nr_llm.toolbox import Toolbox
@@ -44,7 +45,7 @@ def invoke(
         call: What the model asked for.
         tools: The tools it may use.
         limits: Bounds; only those of a single call apply.
-        actor: On whose behalf.
+        actor: On whose behalf; else of whom `tools` were chosen for, where it is a toolbox.
         deps: What the tool finds as ``context.deps``.
         cancel: Thrown to stop waiting.
 
@@ -94,16 +95,19 @@ def _desk(
     tools: Toolbox | Iterable[Tool], limits: Limits | None, actor: Actor | None, deps: Any, cancel: Cancellation | None
 ) -> Desk:
     run_id = uuid.uuid4().hex
+    toolbox = tools if isinstance(tools, Toolbox) else Toolbox.of(tools)
+    if actor is not None:  # whoever acts is judged, whoever the tools were chosen for
+        toolbox = attrs.evolve(toolbox, gate=toolbox.gate.of(actor))
     return Desk(
         run_id=run_id,
-        toolbox=tools if isinstance(tools, Toolbox) else Toolbox.of(tools, Gate(actor=actor)),
+        toolbox=toolbox,
         limits=limits or Limits(),
         threads=DaemonThreads(idle_seconds=0.0),
         slots=Slots(),
         observers=Observers((), RunInfo(run_id=run_id, model=""), logging.getLogger("nr_llm")),
         last=RunState(run_id=run_id, model=""),
         cancelled=cancel or Cancellation(),
-        actor=actor,
+        actor=toolbox.gate.actor,
         deps=deps,
     )
 

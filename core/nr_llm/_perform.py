@@ -133,8 +133,11 @@ class Performer:
         try:
             yield from batch.admit()
             while not batch.done:
-                for job in batch.start():
-                    self.desk.threads.start(partial(self._work, job, inbox.put))
+                for item in batch.start():
+                    if isinstance(item, Job):
+                        self.desk.threads.start(partial(self._work, item, inbox.put))
+                    else:
+                        yield item
                 if self.desk.due():
                     self._keep("record")
                 try:

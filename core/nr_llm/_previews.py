@@ -11,7 +11,7 @@ from typing import TypeAlias
 from nr_llm._calls import discard
 from nr_llm._desk import Desk
 from nr_llm._seam import Admitted, admit
-from nr_llm.previews import CallPreview, bound_preview, failed_preview, no_preview
+from nr_llm.previews import WITHHELD, CallPreview, bound_preview, failed_preview, no_preview
 from nr_llm.state import PendingCall
 
 PREVIEW_SECONDS = 10.0
@@ -51,6 +51,8 @@ class Previewing:
             self._post(made)
 
     def _preview(self, pending: PendingCall) -> CallPreview:
+        if self._desk.toolbox.denial(pending.call.name) is not None:  # closed since it was offered
+            return no_preview(pending.index, pending.call.name, WITHHELD)
         admitted = admit(pending.call, self._desk.toolbox, limits=self._desk.limits)
         assert isinstance(admitted, Admitted), "a call that is refused is not held"
         assert admitted.tool.previewer is not None

@@ -12,7 +12,7 @@ from nr_llm._contributions import CONFIGURATIONS
 from nr_llm._names import owner
 from nr_llm.config import Config, Table
 from nr_llm.configurations import Configuration, configuration_of
-from nr_llm.errors import NrLlmError, UnknownNameError
+from nr_llm.errors import ConfigurationError, NrLlmError, UnknownNameError
 
 Profile: TypeAlias = Configuration | NrLlmError
 """A configuration, or why it cannot be used."""
@@ -68,6 +68,7 @@ class Profiles:
 
         Raises:
             NameClashError: Several packages have it and no file does.
+            ConfigurationError: A package declares how far away a provider is.
         """
         written = self.config.configurations.get(name, ())
         offers = self.catalogue.offered(CONFIGURATIONS).get(name)
@@ -75,7 +76,13 @@ class Profiles:
             return written
         chosen = owner(offers)
         if chosen is not None:
-            return (*written, Table(chosen.value, f"plugin {chosen.record.name!r}"))
+            source = f"plugin {chosen.record.name!r}"
+            if "zone" in chosen.value and chosen.record.distribution is not None:
+                raise ConfigurationError(
+                    f"Configuration {name!r}: {source} declares a zone, which is the operator's to say.",
+                    remedy="Deny the package until its author has removed it; say it in [policy.zones] of your own.",
+                )
+            return (*written, Table(chosen.value, source))
         if written:
             return written
         raise dispute("configuration", name, offers)

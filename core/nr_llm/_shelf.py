@@ -8,7 +8,7 @@ import attrs
 
 from nr_llm._choice import Source, ToolChoice, choose, listed
 from nr_llm._configured import granted
-from nr_llm._gates import PolicySource, gate_of, read, zone_of
+from nr_llm._gates import PolicySource, gate_of, read, readers_of
 from nr_llm._models import Chosen
 from nr_llm.actors import Actor
 from nr_llm.configurations import Configuration
@@ -16,6 +16,10 @@ from nr_llm.errors import UnknownNameError
 from nr_llm.policy import Gate, PolicyDecision
 from nr_llm.toolbox import Toolbox, judge
 from nr_llm.tools import Tool
+
+
+def _listed(tools: ToolChoice | Iterable[ToolChoice] | None) -> tuple[ToolChoice, ...] | None:
+    return None if tools is None else listed(tools)  # once: an iterator gives them once
 
 
 @attrs.frozen(kw_only=True, eq=False)
@@ -31,7 +35,7 @@ class Wanted:
         strict: Whether a tool that is named and not granted is an error; else it is left out.
     """
 
-    tools: ToolChoice | Iterable[ToolChoice] | None = None
+    tools: tuple[ToolChoice, ...] | None = attrs.field(default=None, converter=_listed)
     actor: Actor | None = None
     reader: Chosen | None = None
     configuration: Configuration | None = None
@@ -62,8 +66,8 @@ class Shelf:
 
     def toolbox(self, wanted: Wanted) -> Toolbox:
         """Return the tools of a run; one that wants none loads no plugin and asks no policy."""
-        if wanted.tools is not None and (chosen := listed(wanted.tools)) == ():
-            return Toolbox({}, chosen)
+        if wanted.tools == ():
+            return Toolbox({}, ())
         gate = self._gate(wanted)
         most = None if wanted.reader is None else wanted.reader.known.max_tools
         found = self._granted(wanted, gate, wanted.tools)
@@ -79,21 +83,21 @@ class Shelf:
 
     def _explained(self, name: str, tools: Mapping[str, Tool], gate: Gate) -> PolicyDecision:
         if name not in tools and ":" in name:
-            name = next((wire for wire, address in gate.addresses.items() if address == name), name)
+            name = gate.origins.at(name) or name
         return gate.decide(name, tools.get(name))
 
     def _gate(self, wanted: Wanted) -> Gate:
-        said = read(self.policy)
+        read(self.policy)  # no run begins with one that cannot be read
         reader = None if wanted.reader is None else attrs.evolve(wanted.reader, configuration=wanted.configuration)
-        zone = None if reader is None else zone_of(reader, said, lambda name: self.model(name).provider)
+        readers = None if reader is None else readers_of(reader, self.model)
         found = () if self.host is None else self.host.tools()
-        return gate_of(self.policy, wanted.actor, zone, found=found)
+        return gate_of(self.policy, wanted.actor, readers=readers, found=found, own=self.own)
 
     def _granted(self, wanted: Wanted, gate: Gate, tools: ToolChoice | Iterable[ToolChoice] | None) -> Toolbox:
         registered = self.tools()
 
         def chosen(tools: ToolChoice | Iterable[ToolChoice] | None) -> Toolbox:
-            return choose(registered, tools, find=self._find, usual=gate.usual)
+            return choose(registered, tools, find=self._find, gate=gate)
 
         if wanted.configuration is None or not wanted.configuration.chooses:
             return chosen(tools)

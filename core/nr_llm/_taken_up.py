@@ -10,6 +10,7 @@ from nr_llm._configured import configured_again
 from nr_llm._deciding import (
     Held,
     check_decider,
+    check_filler,
     decision_step,
     input_step,
     permit_calls,
@@ -60,7 +61,9 @@ def as_submitted(
     state = submitted(held.state, submissions)
     taking = Taking(held.run, input_step(held.state, submissions, by=by))
     setting = assembly.resumed(state, settings, actor=held.run.head.actor, streamed=streamed, taking=taking)
-    permit_calls(held, by=by, tools=setting.desk.toolbox)
+    tools, configuration = setting.desk.toolbox, configured_again(held.state, assembly.host)
+    permit_calls(held, by=by, tools=tools)
+    check_filler(held, submissions, by=by, tools=tools, configuration=configuration)
     return setting
 
 

@@ -44,7 +44,7 @@ class Actor:
 
     Args:
         id: How the host names them.
-        admin: Whether tools for administrators, and the runs of others, are open to them.
+        admin: Whether tools for administrators, and the runs of others, are open to them; it counts for users alone.
         kind: What they are; `service` makes a service account.
         groups: Names of groups they are in.
         scopes: What a service account may do with runs; without one, nothing.
@@ -81,7 +81,12 @@ class Actor:
         """
         if self.kind is not ActorKind.USER:
             return self.kind is ActorKind.SERVICE and scope in self.scopes
-        return self.admin or self.began(owner) or (scope is Scope.APPROVE and self.approver)
+        return self.administers or self.began(owner) or (scope is Scope.APPROVE and self.approver)
+
+    @property
+    def administers(self) -> bool:
+        """Whether they are an administrator: a user who is one, never a service account or nobody in particular."""
+        return self.admin and self.kind is ActorKind.USER
 
     def began(self, owner: Actor | None) -> bool:
         """Return whether a run of `owner` is this user's own; a service account owns none."""

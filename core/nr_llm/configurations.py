@@ -186,7 +186,8 @@ def _refuse_wider(row: Row, table: Table, said: _Row, *, own: Iterable[_Row], pr
     """Refuse a cloned project that goes beyond the user's own row of the name, or beyond what is usual without one."""
     own = list(own)
     kept = strictest_named(*(mine.privacy for mine in own)) or PrivacyLevel.METADATA
-    zone = next((mine.zone for mine in own if mine.zone is not None), TrustZone.EXTERNAL_GLOBAL)
+    declared = next((mine.zone for mine in own if mine.zone is not None), None)
+    zone = declared or TrustZone.EXTERNAL_GLOBAL
     models = [model for mine in own for model in (mine.model, *mine.fallbacks) if model]
     homes = {provider(model) for model in models}
     said_models = {"model": (said.model,), "fallbacks": said.fallbacks}
@@ -194,6 +195,10 @@ def _refuse_wider(row: Row, table: Table, said: _Row, *, own: Iterable[_Row], pr
         raise row.untrusted(table, "privacy")
     if said.zone is not None and said.zone.nearer(zone):
         raise row.untrusted(table, "zone")
+    if said.model is not None and declared is not None:
+        meant = next((mine.model for mine in own if mine.model is not None), None)
+        if meant is None or provider(said.model) != provider(meant):  # the zone was declared for that one's provider
+            raise row.untrusted(table, "model")
     for setting in _SYSTEM:
         if getattr(said, setting) is not None and any(mine.system or mine.system_file for mine in own):
             raise row.untrusted(table, setting)

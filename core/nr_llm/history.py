@@ -214,7 +214,7 @@ class RunHistory:
         return forgotten
 
     def _demand_admin(self) -> None:
-        if not self._actor.admin:
+        if not self._actor.administers:
             raise RunNotFoundError("")
 
     @property

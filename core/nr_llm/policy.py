@@ -16,12 +16,13 @@ from typing import Any, Final, TypeVar
 import attrs
 
 from nr_llm._json import JSON
+from nr_llm._origins import Origins
 from nr_llm.actors import Actor, ActorKind
 from nr_llm.audit import WriteAudit
 from nr_llm.errors import ConfigurationError, InvalidValueError
 from nr_llm.options import member
 from nr_llm.tools import Tool, ToolEffect
-from nr_llm.zones import DataClass, TrustZone
+from nr_llm.zones import DataClass, TrustZone, furthest
 
 T = TypeVar("T")
 
@@ -198,6 +199,27 @@ _REMEDIES: Final = {
 }
 
 
+@attrs.frozen(kw_only=True)
+class Reader:
+    """
+    Somebody who may read what the tools of a run return.
+
+    Attributes:
+        usual: How far away they are unless the operator says otherwise.
+        provider: The name the operator may declare a zone for; empty where the declaration is made already.
+        elsewhere: Whether they pass on what they are told, so that they are not on this machine whatever is declared.
+    """
+
+    usual: TrustZone
+    provider: str = ""
+    elsewhere: bool = False
+
+    def zone(self, policy: Policy) -> TrustZone:
+        """Return how far away they are, as the operator says now."""
+        said = policy.zones.get(self.provider, self.usual)
+        return TrustZone.EXTERNAL_GLOBAL if self.elsewhere and said is TrustZone.LOCAL else said
+
+
 @attrs.frozen(kw_only=True, eq=False)
 class Gate:
     """
@@ -206,18 +228,16 @@ class Gate:
     Attributes:
         policy: Returns what the operator says now.
         actor: On whose behalf the run acts, or None.
-        zone: How far away the provider is, or None where no provider reads what tools return.
+        readers: Who may read what tools return, of whom the furthest counts, or None where no provider does.
         granted: Names the configuration grants, or None for no bound.
-        addresses: ``plugin:tool`` of tools, by the name a model would use.
-        packaged: Tools that installed packages brought; without a class of their own theirs is unknown.
+        origins: The registered tools.
     """
 
     policy: Callable[[], Policy] = Policy
     actor: Actor | None = None
-    zone: TrustZone | None = None
+    readers: tuple[Reader, ...] | None = None
     granted: frozenset[str] | None = None
-    addresses: Mapping[str, str] = attrs.field(factory=dict)
-    packaged: Mapping[str, Tool] = attrs.field(factory=dict)
+    origins: Origins = attrs.field(factory=Origins)
 
     def decide(self, name: str, tool: Tool | None) -> PolicyDecision:
         """
@@ -234,7 +254,8 @@ class Gate:
             return PolicyDecision(tool=name, reason=PolicyReason.POLICY_UNREADABLE)
         reason = self._reason(name, tool, policy)
         data_class = self._class(name, tool)
-        ceiling = None if self.zone is None else self.zone.ceiling
+        zone = None if self.readers is None else furthest(reader.zone(policy) for reader in self.readers)
+        ceiling = None if zone is None else zone.ceiling
         above = ceiling is not None and not data_class.within(ceiling)
         observed = above and reason is PolicyReason.NONE and policy.observes and not tool.remote
         if above and reason is PolicyReason.NONE and not observed:
@@ -244,7 +265,7 @@ class Gate:
             allowed=reason is PolicyReason.NONE,
             reason=reason,
             data_class=data_class,
-            zone=self.zone,
+            zone=zone,
             ceiling=ceiling,
             observed=observed,
             effect=tool.effect,
@@ -254,8 +275,12 @@ class Gate:
 
     def usual(self, name: str, tool: Tool) -> bool:
         """Return whether a tool is offered without being named: a read that is on."""
+        return not tool.writes and self.on(name, tool)
+
+    def on(self, name: str, tool: Tool) -> bool:
+        """Return whether a tool is on, by its switch or, without one, by itself; a group's switch is another."""
         policy = self._policy()
-        return policy is not None and self._usual(name, tool, policy)
+        return policy is not None and self._switch(policy.tools, name, tool, usual=tool.enabled)
 
     def of(self, actor: Actor) -> Gate:
         """Return the gate for somebody else, such as whoever approves."""
@@ -270,11 +295,13 @@ class Gate:
         return policy if isinstance(policy, Policy) else None
 
     def _reason(self, name: str, tool: Tool, policy: Policy) -> PolicyReason:
-        if not (policy.groups.get(tool.group, True) and self._switch(policy.tools, name, usual=True)):
+        groups = dict.fromkeys((tool.group, *(origin.tool.group for origin in self.origins.of(name, tool))))
+        off = not all(policy.groups.get(group, True) for group in groups)
+        if off or not self._switch(policy.tools, name, tool, usual=True):
             return PolicyReason.TOOL_DISABLED
-        if tool.admin_only and not (self.actor is not None and self.actor.admin):
+        if tool.admin_only and not (self.actor is not None and self.actor.administers):
             return PolicyReason.REQUIRES_ADMIN
-        keys = (name, self.addresses.get(name, name), f"@{tool.group}")
+        keys = (*self.origins.keys(name, tool), *(f"@{group}" for group in groups))
         if not all(permits(policy.restrict[key], self.actor) for key in keys if key in policy.restrict):
             return PolicyReason.ACTOR_NOT_PERMITTED
         if self.granted is not None and name not in self.granted:
@@ -282,16 +309,20 @@ class Gate:
         return PolicyReason.NONE
 
     def _usual(self, name: str, tool: Tool, policy: Policy) -> bool:
-        return not tool.writes and self._switch(policy.tools, name, usual=tool.enabled)
+        return not tool.writes and self._switch(policy.tools, name, tool, usual=tool.enabled)
 
-    def _switch(self, switches: Mapping[str, bool], name: str, *, usual: bool) -> bool:
-        said = [switches[key] for key in (name, self.addresses.get(name, name)) if key in switches]
+    def _switch(self, switches: Mapping[str, bool], name: str, tool: Tool, *, usual: bool) -> bool:
+        said = [switches[key] for key in self.origins.keys(name, tool) if key in switches]
         return all(said) if said else usual
 
     def _class(self, name: str, tool: Tool) -> DataClass:
         if tool.data_class is not None:
             return tool.data_class
-        return DataClass.SECRET if self.packaged.get(name) is tool else DataClass.CONTENT
+        classes = [
+            origin.tool.data_class or (DataClass.SECRET if origin.packaged else DataClass.CONTENT)
+            for origin in self.origins.of(name, tool)
+        ]
+        return max(classes, key=tuple(DataClass).index, default=DataClass.CONTENT)
 
 
 def permits(grants: Iterable[str], actor: Actor | None) -> bool:
@@ -299,7 +330,7 @@ def permits(grants: Iterable[str], actor: Actor | None) -> bool:
     if actor is None or actor.kind is ActorKind.ANONYMOUS:
         return False
     own = {f"{actor.kind}:{actor.id}", *(f"group:{group}" for group in actor.groups)}
-    return actor.admin or not own.isdisjoint(grants)
+    return actor.administers or not own.isdisjoint(grants)
 
 
 OPEN: Final = Gate()

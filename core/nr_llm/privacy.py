@@ -231,8 +231,14 @@ class StepFilter:
         if self.level is PrivacyLevel.FULL:
             return value  # type: ignore[no-any-return]
         if name in _CHOSEN_ELSEWHERE:
-            value = self._content(value) if self.level.keeps_content else _name(str(value))
+            value = self._chosen(value)
+        elif name == "decisions":  # a person may decide on a call of a tool that there is not
+            value = [{**one, "tool": self._chosen(one.get("tool"))} for one in value]
         return self._masked(value)
+
+    def _chosen(self, value: JSON) -> JSON:
+        """Return a text that a model or a service chose: where content is not kept, only what looks like a name."""
+        return self._content(value) if self.level.keeps_content else _name(str(value))
 
     def _masked(self, value: JSON) -> JSON:
         """Return a value whose texts hold no secrets; its numbers and keys are ours."""

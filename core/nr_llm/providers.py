@@ -74,6 +74,8 @@ class Model:
             whose objects name all their properties, ``alone`` if only where no tools are offered, ``none`` if not at
             all; None when unknown.
         price: What its tokens cost.
+        elsewhere: Whether the provider passes the conversation on to another machine for this model, whatever its own
+            address is.
         notice: A sentence to tell people once, such as that its quality is limited.
         details: Further facts for listings, such as size and licence.
     """
@@ -87,6 +89,7 @@ class Model:
     attachments: tuple[str, ...] | None = None
     structured_output: Literal["native", "closed", "alone", "none"] | None = None
     price: Price | None = None
+    elsewhere: bool = False
     notice: str | None = None
     details: Mapping[str, str] = attrs.field(factory=dict)
 

@@ -182,7 +182,8 @@ def _about(runtime: Runtime, model: str | None, configuration: str | None) -> Ab
     provider, known = runtime.describe(model, configuration=configuration)
     endpoint = provider.endpoint
     name = f"{provider.name}:{known.name}"
-    return About(run_id="", model=name, host=endpoint.host, local=endpoint.local, notice=known.notice)
+    stays = endpoint.local and not known.elsewhere
+    return About(run_id="", model=name, host=endpoint.host, local=stays, notice=known.notice)
 
 
 def _ended(outcome: Outcome, *, kept: bool = False) -> Turn:

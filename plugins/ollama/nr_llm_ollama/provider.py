@@ -54,7 +54,9 @@ class Ollama(Service[OllamaCodec]):
 
     def describe(self, model: str) -> Model:
         """Return what is known of `model`: which ones there are, and what they can, the server alone knows."""
-        return Model(provider=self.name, name=model, structured_output="alone")
+        tag = model.rpartition(":")[2]
+        elsewhere = tag == "cloud" or tag.endswith("-cloud")
+        return Model(provider=self.name, name=model, structured_output="alone", elsewhere=elsewhere)
 
 
 def server_at(host: str) -> str:

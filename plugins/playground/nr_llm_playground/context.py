@@ -11,7 +11,7 @@ import attrs
 from nr_llm._choice import Source
 from nr_llm._json import JSON, copy_json
 from nr_llm._listing import declares
-from nr_llm.actors import Actor, ActorKind
+from nr_llm.actors import Actor
 from nr_llm.aliases import facts_of
 from nr_llm.errors import NrLlmError
 from nr_llm.limits import BOUNDS, Limits
@@ -40,7 +40,7 @@ def context_of(runtime: Runtime, actor: Actor, caps: Caps) -> dict[str, JSON]:
     toolbox = runtime.toolbox(actor=actor)
     tools = {name: toolbox.registered[name] for name in toolbox.offered}
     models, default, advice = _models(runtime)
-    admin = actor.kind is ActorKind.USER and actor.admin
+    admin = actor.administers
     if not tools:
         advice.append(_advice("no_plugins", "No tools are installed: a run is a conversation without them."))
     store = runtime.store
@@ -83,9 +83,9 @@ def _advice(code: str, text: str, *, command: str | None = None) -> JSON:
     return {"code": code, "text": text, "command": command}
 
 
-def place_of(provider: Provider) -> dict[str, JSON]:
+def place_of(provider: Provider, model: Model) -> dict[str, JSON]:
     """Return where a provider's model runs: host and whether a conversation stays on this machine."""
-    return {"host": provider.endpoint.host, "local": provider.endpoint.local}
+    return {"host": provider.endpoint.host, "local": provider.endpoint.local and not model.elsewhere}
 
 
 def _models(runtime: Runtime) -> tuple[list[JSON], str | None, list[JSON]]:
@@ -131,7 +131,7 @@ def _providers(host: Source | None) -> Iterator[Provider]:
 
 
 def _model(name: str, provider: Provider, model: Model) -> JSON:
-    place = place_of(provider)
+    place = place_of(provider, model)
     return {
         "name": name,
         "model": f"{provider.name}:{model.name}",

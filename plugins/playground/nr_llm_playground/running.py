@@ -148,7 +148,7 @@ def _driven(
     server: Server, stream: AsyncRunStream, *, owner: Actor | None, viewer: Actor, level: PrivacyLevel
 ) -> Segment:
     state = stream.state
-    place = place_of(server.runtime.provider(state.model.partition(":")[0]))
+    place = place_of(*server.runtime.describe(state.model))
     views = {View.WHOLE, *(view_of(one, owner=owner, level=level) for one in (owner, viewer) if one is not None)}
     if level is not PrivacyLevel.FULL:
         views.add(View.LEVEL)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from nr_llm.actors import Actor, ActorKind, Scope
+from nr_llm.actors import Actor, Scope
 from nr_llm.feed import Feed
 from nr_llm.privacy import PrivacyLevel, StepFilter
 from nr_llm.redaction import Redactor
@@ -30,7 +30,7 @@ def view_of(actor: Actor, *, owner: Actor | None, level: PrivacyLevel) -> View:
         owner: On whose behalf the run acts.
         level: How much of the run is kept.
     """
-    if actor.kind is ActorKind.USER and actor.admin:
+    if actor.administers:
         return View.WHOLE
     if not actor.may(Scope.READ, owner=owner):
         return View.FACTS

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from nr_llm import PluginHost, Runtime, Suspended, tool
 from nr_llm.approvals import WaitingRun
+from nr_llm.config import read_config
 from nr_llm.hookspecs import hookimpl
 from nr_llm.testing import ScriptedProvider, calling
 from nr_llm_cli.approving import Asker, attended
@@ -196,6 +197,17 @@ def test_a_preview_that_is_not_for_them_is_withheld(host: PluginHost) -> None:
 
     assert "secret plans" not in text
     assert "The preview is withheld" in text
+
+
+def test_a_preview_of_a_tool_that_is_switched_off_by_its_address_is_withheld(tmp_path: Path) -> None:
+    """The policy is asked as ever, by ``plugin:tool`` too."""
+    path = tmp_path / "nr-llm.toml"
+    path.write_text('[policy.tools]\n"shelf:drop" = false\n', "utf-8")
+    config = read_config(path, trusted=True)
+    waiting = held(PluginHost({"shelf": Shelf()}), ("drop", {"path": "x"}))
+
+    assert "+new" in shown(PluginHost({"shelf": Shelf()}), waiting)
+    assert "+new" not in shown(PluginHost({"shelf": Shelf()}, config=config, environ={}), waiting)
 
 
 # -- what is answered -------------------------------------------------------------------------------------------

@@ -62,6 +62,13 @@ ScriptedProvider = Far
     )
 
 
+def test_a_model_that_is_passed_on_leaves_the_machine(tmp_path: Path) -> None:
+    """A provider on this machine may have a model elsewhere."""
+    path = plugin_file(tmp_path, '"hi"', model="elsewhere=True")
+
+    assert "at this process: the conversation leaves this machine." in ask(path).stderr
+
+
 def test_quiet_leaves_the_answer(script: Path) -> None:
     """`-q` prints the answer and nothing else."""
     result = ask(script, "-q")

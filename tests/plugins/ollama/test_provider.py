@@ -157,6 +157,14 @@ class TestModels:
         """Nothing is claimed but that a format and tools do not go together."""
         assert Ollama().describe("qwen3") == Model(provider="ollama", name="qwen3", structured_output="alone")
 
+    @pytest.mark.parametrize(
+        ("model", "elsewhere"),
+        [("gpt-oss:120b-cloud", True), ("glm-4.6:cloud", True), ("qwen3", False), ("cloud-8b:8b", False)],
+    )
+    def test_a_model_in_the_cloud_is_not_on_this_machine(self, model: str, elsewhere: bool) -> None:
+        """A server of one's own passes such conversations on; their names tell."""
+        assert Ollama().describe(model).elsewhere is elsewhere
+
     def test_the_list_is_asked_for_beside_the_chat(self) -> None:
         """With the query of the address."""
         assert isinstance(CODEC, ModelLister)

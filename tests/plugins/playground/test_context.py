@@ -9,7 +9,7 @@ from nr_llm import Actor, Limits, MemoryStore, Model, PluginHost, Price, Runtime
 from nr_llm.config import Config, Table
 from nr_llm.testing import ScriptedProvider
 from nr_llm_playground import Caps, create_app
-from nr_llm_playground.context import context_of
+from nr_llm_playground.context import context_of, place_of
 
 from tests.plugins.playground.shop import ANN, ROOT, opened, remove, runtime_of, stock
 
@@ -83,6 +83,13 @@ class TestModels:
         assert rows["mine"]["model"] == "listed:small"
         assert (rows["mine"]["local"], rows["mine"]["host"]) == (True, "this process")
         assert rows["mine"]["leaves_machine"] is False
+
+    def test_one_that_is_passed_on(self) -> None:
+        """A model that its provider has elsewhere leaves the machine, whatever the provider's address."""
+        provider = ScriptedProvider()
+
+        assert place_of(provider, Model(provider="scripted", name="m"))["local"] is True
+        assert place_of(provider, Model(provider="scripted", name="m", elsewhere=True))["local"] is False
 
     def test_weights_that_are_not_here(self) -> None:
         """The command that fetches them is told."""

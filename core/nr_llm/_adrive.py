@@ -31,6 +31,8 @@ async def aevents(flow: Flow[Outcome], performer: AsyncPerformer) -> AsyncGenera
     try:
         await performer.open()
         yield Begun()
+        for told in performer.desk.taken():
+            yield told
         async with aclosing(aperformed(flow, performer)) as items:
             async for item in items:
                 if isinstance(item, Ended):

@@ -31,7 +31,7 @@ from nr_llm.errors import (
     StreamInterruptedError,
     ToolError,
 )
-from nr_llm.events import Delta, TextDelta
+from nr_llm.events import Delta, StepRecorded, TextDelta
 from nr_llm.limits import Limits
 from nr_llm.middleware import GuardrailError
 from nr_llm.providers import Provider
@@ -176,6 +176,13 @@ class Desk:
             text = "Run %s stopped with %s: its budget is spent (%s tokens, %.1f seconds)"
             known = "unknown" if spent is None else spent
             self.log.warning(text, self.run_id, self.last.reason, known, self.last.seconds)
+
+    def taken(self) -> Iterator[StepRecorded]:
+        """Show the step that a stored run is taken up with, what somebody decided, which the store has by now."""
+        taking = None if self.keeper is None else self.keeper.taking
+        if taking is not None:
+            self.observers.tell("step", taking.step)
+            yield StepRecorded(taking.step)
 
     def kept_at_once(self, step: RunStep | None, state: RunState) -> bool:
         """Note what is to be stored, and return whether that has to happen at once."""

@@ -60,6 +60,7 @@ def events(flow: Flow[Outcome], performer: Performer) -> Generator[Event | Begun
     try:
         performer.open()
         yield Begun()
+        yield from performer.desk.taken()
         outcome = yield from performed(flow, performer)
         performer.close(performer.desk.last)
     except BaseException as error:  # noqa: BLE001  # the run is settled however it ends

@@ -21,7 +21,10 @@ from nr_llm import (
     RunHistory,
     RunResult,
     RunStatus,
+    RunStep,
     StaleDecisionError,
+    StepKind,
+    StepRecorded,
     Suspended,
     TextDelta,
     WaitingRun,
@@ -61,9 +64,9 @@ def nothing_ran() -> None:
     RAN.clear()
 
 
-def held(store: Any, *calls: Any) -> Harness:
+def held(store: Any, *calls: Any, **settings: Any) -> Harness:
     """Return a harness with a run that waits, which is to answer that it is done."""
-    harness = Harness(tools=TOOLS, store=store)
+    harness = Harness(tools=TOOLS, store=store, **settings)
     assert isinstance(harness.run(replies=[calling(*calls)], tools=NAMES, actor=ANN, run_id="r"), Suspended)
     harness.provider.script("all done")
     return harness
@@ -95,6 +98,16 @@ def stream(face: Face, harness: Harness, what: str, *args: Any, begin: bool = Fa
     return asyncio.run(main())
 
 
+class Watcher:
+    """Notes the steps it sees."""
+
+    def __init__(self, seen: list[RunStep]) -> None:
+        self._seen = seen
+
+    def step(self, step: RunStep) -> None:
+        self._seen.append(step)
+
+
 def text(events: list[Event]) -> str:
     """Return what the model wrote, piece by piece."""
     return "".join(event.text for event in events if isinstance(event, TextDelta))
@@ -118,6 +131,20 @@ class TestWatched:
         assert events[-1].outcome is watched.outcome
         assert isinstance(watched.outcome, RunResult)
         assert ran(store, "r").status is RunStatus.COMPLETED
+
+    def test_who_decided_is_told_first(self, face: Face, begin: bool) -> None:
+        """Whoever watches, live or by the stream, sees what was decided before what came of it, as the record does."""
+        store, seen = MemoryStore(), list[RunStep]()
+        harness = held(store, ("change", {"what": "a"}), live=[lambda _: Watcher(seen)])
+        del seen[:]
+        decision = waiting(store).decision(0, approve=True)
+        events, _ = stream(face, harness, "stream_decide", "r", [decision], by=ANN, begin=begin)
+        steps = [event.step for event in events if isinstance(event, StepRecorded)]
+
+        assert (steps[0].kind, steps[0].decided_by) == (StepKind.APPROVAL, ANN.id)
+        assert steps == seen
+        kept = [one.step.kind for one in store.steps("r")]
+        assert [str(step.kind) for step in steps] == kept[-len(steps) :]
 
     def test_submitted(self, face: Face, begin: bool) -> None:
         """As of a decision."""

@@ -348,8 +348,8 @@ def test_what_goes_on_is_told_to_programs(shop: Shop) -> None:
     events = [json.loads(line)["event"] for line in lines]
 
     assert (document["status"], document["content"]) == ("done", "Done.")
-    assert [step["kind"] for step in document["steps"]] == ["tool", "request", "llm"]
-    assert events == ["context", "step", "step", "step", "done"]
+    assert [step["kind"] for step in document["steps"]] == ["approval", "tool", "request", "llm"]
+    assert events == ["context", "step", "step", "step", "step", "done"]
 
 
 def test_commands_take_a_store() -> None:

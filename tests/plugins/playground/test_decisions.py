@@ -315,7 +315,9 @@ class TestSubmit:
                 row = {"index": 0, "digest": call["digest"], "values": {"city": "Rome"}}
                 reply = await client.post(f"/api/runs/{run_id}/submit", {"submissions": [row]})
                 steps = [line["step"] for line in reply.lines if line["event"] == "step"]
-                assert steps[0]["tool_result"] == "sent to Rome"
+                assert [step["kind"] for step in steps] == ["input", "tool", "request", "llm"]
+                assert steps[0]["decisions"][0]["tool"] == "send"
+                assert steps[1]["tool_result"] == "sent to Rome"
                 assert reply.lines[-1]["event"] == "done"
 
         asyncio.run(main())

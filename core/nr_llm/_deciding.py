@@ -17,7 +17,8 @@ from nr_llm.approvals import (
     edited,
 )
 from nr_llm.configurations import Configuration
-from nr_llm.errors import NrLlmError, RunNotFoundError, StoreError
+from nr_llm.errors import InvalidValueError, NrLlmError, RunNotFoundError, StoreError
+from nr_llm.inputs import InvalidInputError, faults_of
 from nr_llm.policy import PERSONAL
 from nr_llm.records import RunStatus, StoredRun
 from nr_llm.state import RunState
@@ -114,6 +115,24 @@ def permit_writes(held: Held, decisions: Sequence[Decision], *, by: Actor, tools
         if by.kind is not ActorKind.USER:
             raise NotPermittedError(held.run.run_id, tool.name, "a service account approves no write")
         _permit(held, tool.name, by=by, tools=tools)
+
+
+def check_edits(held: Held, decisions: Sequence[Decision], *, tools: Toolbox) -> None:
+    """
+    Refuse changed arguments that the tool does not take: a slip of whoever changed them is no decision yet.
+
+    Raises:
+        InvalidInputError: So it is.
+    """
+    names = {pending.index: pending.call.name for pending in held.state.pending}
+    for decision in decisions:
+        tool = tools.registered.get(names.get(decision.index, ""))
+        if tool is None or decision.arguments is None:
+            continue
+        try:
+            tool.structure(decision.arguments)
+        except InvalidValueError as error:
+            raise InvalidInputError(held.run.run_id, decision.index, faults_of(error), tool=tool.name) from error
 
 
 def permit_calls(held: Held, *, by: Actor, tools: Toolbox) -> None:

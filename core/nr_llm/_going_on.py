@@ -87,6 +87,7 @@ class GoingOn:
         Raises:
             RunNotFoundError: There is no such run, or it is not for `by` to decide on.
             DecisionError: The decision is refused; its kinds say why.
+            InvalidInputError: Of these, that changed arguments are not what the tool takes.
             RunClaimedError: Somebody else has decided in between.
             ConfigurationError: There is no store, or what the run began with is gone.
         """

@@ -10,6 +10,7 @@ from nr_llm._configured import configured_again
 from nr_llm._deciding import (
     Held,
     check_decider,
+    check_edits,
     check_filler,
     decision_step,
     input_step,
@@ -43,6 +44,7 @@ def as_decided(
     taking = Taking(held.run, decision_step(held.state, decisions, by=by))
     setting = assembly.resumed(state, settings, actor=held.run.head.actor, streamed=streamed, taking=taking)
     permit_writes(held, decisions, by=by, tools=setting.desk.toolbox)
+    check_edits(held, decisions, tools=setting.desk.toolbox)
     return setting
 
 

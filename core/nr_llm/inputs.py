@@ -21,19 +21,26 @@ from nr_llm.state import PendingCall, RunState, Verdict
 
 class InvalidInputError(DecisionError):
     """
-    What a person gave does not fit the form; nothing was run, and the run waits as it did.
+    What a person gave does not fit; nothing was run, and the run waits as it did.
 
     Attributes:
         index: The call's place in the turn.
         faults: What is wrong, as one text with a line for each fault.
+        tool: The tool whose arguments were changed, or None where a form was filled in.
     """
 
-    def __init__(self, run_id: str, index: int, faults: str) -> None:
-        super().__init__(
-            f"What was given for call {index} of run {run_id} does not fit its form: {faults}", run_id=run_id
-        )
+    def __init__(self, run_id: str, index: int, faults: str, *, tool: str | None = None) -> None:
+        fits = "its form" if tool is None else f"tool {tool!r}"
+        said = faults.replace("\n", "; ")
+        super().__init__(f"What was given for call {index} of run {run_id} does not fit {fits}: {said}", run_id=run_id)
         self.index = index
         self.faults = faults
+        self.tool = tool
+
+
+def faults_of(error: InvalidValueError) -> str:
+    """Return what is wrong with values that a person gave, a line for each fault."""
+    return str(error.for_person() if hasattr(error, "for_person") else error)
 
 
 def submitted(state: RunState, submissions: Submissions) -> RunState:
@@ -88,8 +95,7 @@ def _answered(state: RunState, pending: PendingCall, given: Mapping[str, JSON] |
     try:
         values = _read(form, given)
     except InvalidValueError as error:
-        text = error.for_model() if hasattr(error, "for_model") else str(error)
-        raise InvalidInputError(state.run_id, pending.index, text) from error
+        raise InvalidInputError(state.run_id, pending.index, faults_of(error)) from error
     return attrs.evolve(pending, call=_overlaid(pending.call, form, values), filled=True)
 
 

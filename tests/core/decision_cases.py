@@ -11,13 +11,16 @@ import pytest
 from nr_llm import (
     HOST,
     Actor,
+    CompletionResponse,
     ConfigurationError,
     Decision,
     DecisionError,
+    InvalidInputError,
     InvalidValueError,
     NotPermittedError,
     NotWaitingError,
     PluginHost,
+    Policy,
     RunChange,
     RunClaimedError,
     RunHistory,
@@ -28,6 +31,7 @@ from nr_llm import (
     StaleDecisionError,
     StoreError,
     Suspended,
+    ToolCall,
     ToolContext,
     WaitingRun,
     replay,
@@ -183,14 +187,18 @@ class DecisionCases:
         assert replay(RunHistory(store, HOST), "r").differences == ()
 
     def test_edited_arguments_that_do_not_fit(self, face: Face, store: RunStore) -> None:
-        """They are checked like those of a model; the model is told of both."""
-        harness = self.held(face, store, ("change", {"what": "a"}))
-        wrong = self.waiting(store).decision(0, approve=True, arguments={"wrong": 1})
-        result = self.decide(face, harness, wrong)
+        """Each fault is told, nothing is kept or run, and the run waits as it did: a slip decides nothing."""
+        harness = self.held(face, store, ("change", {"what": "a"}), ("look", {}))
+        before, waiting = ran(store, "r"), self.waiting(store)
+        for arguments, fault in (({"wrong": 1}, "wrong: unknown name"), ({"what": []}, "what: expected text, got []")):
+            with pytest.raises(InvalidInputError, match="does not fit tool 'change': ") as caught:
+                self.decide(face, harness, waiting.decision(0, approve=True, arguments=arguments))
+            assert (caught.value.index, caught.value.tool, caught.value.run_id) == (0, "change", "r")
+            assert caught.value.faults.startswith(fault)
 
-        assert RAN == []
-        assert result.invocations[0].is_error
-        assert "A person changed the arguments" in result.invocations[0].content
+        assert (ran(store, "r"), RAN) == (before, [])
+        self.decide(face, harness, waiting.decision(0, approve=True, arguments={"what": "b"}))
+        assert RAN == [("ann", "b")]
 
     def test_below_full_the_decision_is_kept_without_arguments(self, face: Face, store: RunStore) -> None:
         """Who, when, and the digest of what."""
@@ -211,6 +219,56 @@ class DecisionCases:
 
         assert RAN == []
         assert "not permitted" in result.invocations[0].content
+
+    def test_edited_arguments_of_a_tool_that_is_gone(self, face: Face, store: RunStore) -> None:
+        """Nobody can say what fits, and its call is refused all the same."""
+        harness = self.held(face, store, ("change", {"what": "a"}))
+        edited = self.waiting(store).decision(0, approve=True, arguments={"other": 1})
+        result = self.decide(face, Harness(tools=[look], store=store), edited, tools=["look"])
+
+        assert harness is not None
+        assert (RAN, result.invocations[0].is_error) == ([], True)
+
+    @pytest.mark.parametrize("closed", [{"tools": {"change": False}}, {"restrict": {"change": ["group:editors"]}}])
+    def test_a32_a_tool_that_is_closed_meanwhile(self, face: Face, store: RunStore, closed: dict[str, Any]) -> None:
+        """A switch counts for what waits: the approved call is refused; what is not theirs the approver is told."""
+        harness = self.held(face, store, ("change", {"what": "a"}), ("peek", {"what": "b"}))
+        waiting, before = self.waiting(store), ran(store, "r")
+        yes = [waiting.decision(0, approve=True), waiting.decision(1, approve=True)]
+        later = Harness(tools=TOOLS, store=store, policy=Policy(**closed))
+        if "restrict" in closed:
+            with pytest.raises(NotPermittedError, match="'change'"):
+                self.decide(face, later, *yes)
+            assert ran(store, "r") == before
+        result = self.decide(face, later, *yes, by=attrs.evolve(BOB, groups=("editors",)))
+
+        assert harness is not None
+        assert RAN == []
+        assert [call.content for call in result.invocations] == [
+            "Tool 'change' is not permitted in this run; it was not called.",
+            "peeked b",
+        ]
+
+    def test_repeated_call_ids(self, face: Face, store: RunStore) -> None:
+        """A service may name two calls alike: each has its own digest, decision and result."""
+        ids = [ToolCall("same", "change", {"what": what}) for what in ("a", "a", "b")]
+        harness = Harness(tools=TOOLS, store=store, privacy="full")
+        reply = CompletionResponse(tool_calls=ids)
+        assert isinstance(face.run(harness, replies=[reply], tools=NAMES[:2], actor=ANN, run_id="r"), Suspended)
+        waiting, before = self.waiting(store), ran(store, "r")
+        swapped = attrs.evolve(waiting.decision(0, approve=True), index=1)
+        with pytest.raises(StaleDecisionError):
+            self.decide(face, harness, swapped)
+        assert ran(store, "r") == before
+        answers = [waiting.decision(one.index, approve=one.index != 1) for one in waiting.asked]
+        result = self.decide(face, harness, *answers)
+
+        assert len({call.digest for call in waiting.calls}) == 3
+        assert RAN == [("ann", "a"), ("ann", "b")]
+        contents = [call.content for call in result.invocations]
+        assert (contents[0], contents[2]) == ("changed a", "changed b")
+        assert contents[1].startswith("A person declined")
+        assert replay(RunHistory(store, HOST), "r").same
 
     def test_a33_two_at_once(self, face: Face, store: RunStore) -> None:
         """One goes on with the run; the other is told so, and nothing runs twice."""

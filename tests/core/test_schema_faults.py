@@ -124,6 +124,10 @@ class TestArgumentsError:
             "Correct every point and call the tool again."
         )
 
+    def test_a_person_is_told_the_faults(self) -> None:
+        """In lines, without a word to a model."""
+        assert ArgumentsError([Fault("a", "missing"), Fault("b", "missing")]).for_person() == "a: missing\nb: missing"
+
     def test_the_text_for_the_model_is_bounded(self) -> None:
         """However many and however long the faults, in bytes, and it says how many are left out."""
         error = ArgumentsError([Fault(f"ä{i}", "ü" * 5_000) for i in range(50)])

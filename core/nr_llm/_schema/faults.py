@@ -51,7 +51,7 @@ class ArgumentsError(InvalidValueError):
     """
     The arguments of a call do not fit the tool's parameters; the tool did not run.
 
-    `str` names the places only, since what was given may be private; `for_model` tells all.
+    `str` names the places only, since what was given may be private; `for_model` and `for_person` tell all.
 
     Attributes:
         faults: Every fault found, in the order of the parameters; at most 100.
@@ -65,16 +65,21 @@ class ArgumentsError(InvalidValueError):
 
     def for_model(self) -> str:
         """Return the one error text for the model: a line for each fault, at most 4,000 bytes."""
-        lines = [_HEAD]
+        return "\n".join([_HEAD, *(f"- {line}" for line in self._lines()), _TAIL])
+
+    def for_person(self) -> str:
+        """Return a line for each fault, at most 4,000 bytes, for whoever gave the arguments in a model's place."""
+        return "\n".join(self._lines())
+
+    def _lines(self) -> Iterator[str]:
         room = MODEL_BYTES - len(_HEAD) - len(_TAIL) - 40
         for done, fault in enumerate(self.faults):
-            line = f"- {clip(str(fault), _LINE_CHARS)}"
-            room -= len(line.encode(errors="replace")) + 1
+            line = clip(str(fault), _LINE_CHARS)
+            room -= len(line.encode(errors="replace")) + 3  # with the sign in front of it and the break behind
             if room < 0:
-                lines.append(f"- and {len(self.faults) - done} more")
-                break
-            lines.append(line)
-        return "\n".join([*lines, _TAIL])
+                yield f"and {len(self.faults) - done} more"
+                return
+            yield line
 
 
 class Refused(Exception):  # noqa: N818 - it never leaves this package, `ArgumentsError` does

@@ -149,7 +149,7 @@ def _strange(setting: str, named: Iterable[str], known: Iterable[str], noun: str
             yield Finding(
                 what=f"{setting} names {name!r}, which there is not.",
                 why=f"no {noun} here is called so",
-                fix=f"Did you mean {close[0]}?"
+                fix=f"Did you mean {close[0]}? Else nothing, if it is meant for one to come."
                 if close
                 else "Nothing, if it is meant for one to come; else remove it.",
                 serious=False,

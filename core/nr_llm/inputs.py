@@ -31,7 +31,7 @@ class InvalidInputError(DecisionError):
 
     def __init__(self, run_id: str, index: int, faults: str, *, tool: str | None = None) -> None:
         fits = "its form" if tool is None else f"tool {tool!r}"
-        said = faults.replace("\n", "; ")
+        said = faults.replace("\n", " | ")
         super().__init__(f"What was given for call {index} of run {run_id} does not fit {fits}: {said}", run_id=run_id)
         self.index = index
         self.faults = faults

@@ -712,10 +712,11 @@ class TestFiles:
         )
         host = PluginHost({"p": Plugin(tools=TOOLS)}, config=written(tmp_path, text), environ={})
 
+        later = "Else nothing, if it is meant for one to come."
         assert [(one.what, one.fix) for one in host.config_findings()] == [
-            ("policy.tools names 'paper', which there is not.", "Did you mean papers?"),
-            ("policy.groups names 'desks', which there is not.", "Did you mean desk?"),
-            ("policy.restrict names '@desks', which there is not.", "Did you mean @desk?"),
+            ("policy.tools names 'paper', which there is not.", f"Did you mean papers? {later}"),
+            ("policy.groups names 'desks', which there is not.", f"Did you mean desk? {later}"),
+            ("policy.restrict names '@desks', which there is not.", f"Did you mean @desk? {later}"),
             (
                 "policy.zones names 'qqq', which there is not.",
                 "Nothing, if it is meant for one to come; else remove it.",

@@ -56,6 +56,8 @@ def _decided(error: DecisionError | RunClaimedError) -> str:
     match error:
         case StaleDecisionError():
             return "See nr-llm runs inbox."
+        case InvalidInputError(tool=str() as tool):
+            return f"It waits on; see what the tool takes: nr-llm tools show {tool}."
         case InvalidInputError():
             return f"It waits on; see its form: nr-llm runs inbox --json, or nr-llm runs input {run_id} on a terminal."
         case SelfApprovalError() | NotPermittedError():

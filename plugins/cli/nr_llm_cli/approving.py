@@ -133,7 +133,8 @@ class Asker:
             fault, value = self._checked(call.call.name, given)
             if fault is None:
                 return None if value == call.call.arguments else value
-            self.console.warn(f"That cannot be used: {exact(fault)}", fg="red")
+            for line in ("That cannot be used:", *(f"  {exact(one)}" for one in fault.splitlines())):
+                self.console.warn(line, fg="red")
             text = given
             if self.read("Change it again? [y]es, [n]o: ").strip().lower() not in {"y", "yes"}:
                 return None if arguments == call.call.arguments else arguments
@@ -145,19 +146,19 @@ class Asker:
 
     def _checked(self, name: str, text: str) -> tuple[str | None, Any]:
         """Return what is wrong with arguments, or None, and the arguments."""
-        from nr_llm._schema import compile_schema
+        from nr_llm.inputs import faults_of
 
         try:
             value = decode(text)
             if not isinstance(value, dict):
-                return "it is no JSON object.", None
+                return "It is no JSON object.", None
             given = self.sight.tools.get(name)
             if given is not None:
-                compile_schema(given.tool.parameters)(value)
+                given.tool.structure(value)
         except MalformedJsonError as error:
             return str(error), None
         except InvalidValueError as error:
-            return str(error.for_model() if hasattr(error, "for_model") else error), None
+            return faults_of(error), None
         return None, value
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from nr_llm._json import decode, encode
@@ -65,19 +65,35 @@ def fault_of(waiting: WaitingRun, index: int, values: Mapping[str, Any]) -> str 
     return None
 
 
-def _ask(asker: Asker, name: str, schema: Any, *, form: Mapping[str, Any], given: dict[str, Any]) -> None:
-    """Ask for one key; an empty line leaves it as it is."""
-    required = name in form.get("required", ())
-    facts = [type_of(schema, form), "required" if required else "may be left empty"]
-    if name in given:
+def keys_of(form: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what a form asks for, a line for each key."""
+    for name, schema in form.get("properties", {}).items():
+        described = _description(schema)
+        facts = ", ".join(_facts(name, schema, form=form))
+        yield exact(f"{name} ({facts})" + (f": {described}" if described else ""))
+
+
+def _description(schema: Any) -> str:
+    return " ".join(str(schema.get("description", "")).split()) if isinstance(schema, Mapping) else ""
+
+
+def _facts(name: str, schema: Any, *, form: Mapping[str, Any], given: Mapping[str, Any] | None = None) -> list[str]:
+    facts = [type_of(schema, form), "required" if name in form.get("required", ()) else "may be left empty"]
+    if given is not None and name in given:
         facts.append(f"now {encode(given[name])}")
     elif isinstance(schema, Mapping) and "default" in schema:
         facts.append(f"default {encode(schema['default'])}")
-    described = schema.get("description", "") if isinstance(schema, Mapping) else ""
-    if described:
-        asker.console.warn(f"  {exact(' '.join(str(described).split()))}", dim=True)
+    return facts
+
+
+def _ask(asker: Asker, name: str, schema: Any, *, form: Mapping[str, Any], given: dict[str, Any]) -> None:
+    """Ask for one key; an empty line leaves it as it is."""
+    required = name in form.get("required", ())
+    facts = ", ".join(_facts(name, schema, form=form, given=given))
+    if described := _description(schema):
+        asker.console.warn(f"  {exact(described)}", dim=True)
     while True:
-        text = asker.read(f"  {exact(name)} ({exact(', '.join(facts))}): ")
+        text = asker.read(f"  {exact(name)} ({exact(facts)}): ")
         if text:
             given[name] = value_of(text, schema, form)
             return

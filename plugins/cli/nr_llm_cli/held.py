@@ -110,6 +110,7 @@ class Sight:
         shown = call.call.arguments if arguments is None else arguments
         yield from ((f"  {line}", _PLAIN) for line in argument_lines(shown, most=None if whole else SHOWN))
         yield from self._would(waiting, call, changed=arguments is not None)
+        yield from _asked_for(call)
         if whole:
             yield from ((f"  {line}", _DIM) for line in self._details(waiting, call))
 
@@ -137,6 +138,16 @@ class Sight:
         for other in waiting.calls:
             if not other.asked:
                 yield f"runs beside it: {exact(other.call.name)} {exact(encode(dict(other.call.arguments)))}"
+
+
+def _asked_for(call: WaitingCall) -> Iterator[Line]:
+    """Yield what a person is asked to fill in, if anything."""
+    if call.form is None:
+        return
+    from nr_llm_cli.forms import keys_of
+
+    yield "  It asks for:", _DIM
+    yield from ((f"    {line}", _PLAIN) for line in keys_of(call.form))
 
 
 def _gate(host: PluginHost, actor: Actor) -> Gate:

@@ -18,20 +18,20 @@ def located(source: str, name: str) -> str:
 
     Args:
         source: A path, or words.
-        name: The setting, such as ``models.fast.context``.
+        name: The setting, such as ``models.fast.context``; its parts stand as they are, quotes left out.
     """
-    line = _lines(source).get(tuple(_PART.findall(name))) if source.endswith(".toml") else None
+    line = _lines(source).get(name) if source.endswith(".toml") else None
     return source if line is None else f"{source}:{line}"
 
 
 @cache
-def _lines(source: str) -> dict[tuple[str, ...], int]:
-    """Return the line of each key; what stands in a text of several lines is none."""
+def _lines(source: str) -> dict[str, int]:
+    """Return the line of each key, by its parts with dots between; what stands in a text of several lines is none."""
     try:
         text = Path(source).read_text("utf-8")
     except (OSError, ValueError):
         return {}
-    found: dict[tuple[str, ...], int] = {}
+    found: dict[str, int] = {}
     header: tuple[str, ...] = ()
     fence = ""
     for number, line in enumerate(text.splitlines(), 1):
@@ -42,9 +42,10 @@ def _lines(source: str) -> dict[tuple[str, ...], int]:
         if match := _HEADER.match(line):
             header = _parts(match[1])
         elif match := _KEY.match(line):
-            found.setdefault((*header, *_parts(match[1])), number)
-            for inner in re.findall(r"[{,]\s*([\w-]+)\s*=", line) if "{" in line else ():
-                found.setdefault((*header, *_parts(match[1]), inner), number)
+            key = (*header, *_parts(match[1]))
+            found.setdefault(".".join(key), number)
+            for inner in re.findall(r"""[{,]\s*([\w-]+|"[^"]*"|'[^']*')\s*=""", line) if "{" in line else ():
+                found.setdefault(".".join((*key, inner.strip("\"'"))), number)
     return found
 
 

@@ -116,10 +116,22 @@ class Taken:
             with self.relay.to(self.reporter):
                 return going_on(self.runtime, self.waiting.run.run_id, said, **settings)
 
-        turn = perform_again(self.runtime, self.waiting, self.reporter, first, approver=approver)
+        try:
+            turn = perform_again(self.runtime, self.waiting, self.reporter, first, approver=approver)
+        except UnknownNameError as error:
+            raise self._without_model(error) if error.kind in ("provider", "model") else error from None
         if turn.failure is not None:
             raise Stop(turn.failure)
         return 0
+
+    def _without_model(self, error: UnknownNameError) -> UnknownNameError:
+        """Return the error with what to do about a run whose model is not here: no other goes on with it."""
+        run = self.waiting.run.head
+        remedy = (
+            f"Run {run.run_id} goes on with {run.model} and nothing was decided: install the package that has it, "
+            f"name its file with --plugin, or end the run: nr-llm runs cancel {run.run_id}."
+        )
+        return UnknownNameError(error.kind, error.name, known=error.suggestions, remedy=remedy)
 
     def _without_gone(self) -> dict[str, Any]:
         state, there = self.waiting.state, self.runtime.tools()

@@ -66,7 +66,7 @@ def _facts(run: StoredRun) -> Iterator[tuple[str, Any]]:
     yield "began", local(head.began)
     yield "ended", local(run.ended)
     yield "took", f"{render.duration(totals.seconds * 1000)} in model calls and tools"
-    yield "came to", f"{render.count(totals.rounds, 'round')}, {render.count(totals.calls, 'call')}"
+    yield "came to", f"{render.count(totals.rounds, 'round')}, {render.count(totals.calls, 'call')} that ran"
     yield "tokens", render.tokens(totals.usage).removeprefix("tokens: ")
     yield "cost", None if totals.unpriced or not totals.cost else str(totals.cost)
     yield "answer", "missing or cut short" if totals.truncated else None

@@ -219,7 +219,8 @@ def suspension(suspended: Suspended, *, kept: bool) -> Failure:
     what, word = ("fill in", "input") if suspended.state.awaits_input else ("approve", "approve")
     who = f"Run {run_id}" if kept else "The run"
     message = f"{who} waits for a person to {what} {calls}; nothing of this turn was executed."
-    hint = f"Go on with it: nr-llm runs {word} {run_id}, or end it: nr-llm runs cancel {run_id}." if kept else _UNKEPT
+    ways = ", ".join(f"nr-llm runs {way} {run_id}" for way in (word, "deny"))
+    hint = f"Decide: {ways}; or end it: nr-llm runs cancel {run_id}." if kept else _UNKEPT
     return Failure(Exit.SUSPENDED, message, hint, run_id)
 
 

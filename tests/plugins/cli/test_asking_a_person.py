@@ -244,7 +244,8 @@ def test_arguments_are_changed_in_the_line(
     told = capsys.readouterr().err
 
     assert said == (waiting.decision(0, approve=True, arguments={"path": "y"}),)
-    assert told.count("That cannot be used: ") == 3
+    assert told.count("That cannot be used:\n  ") == 3
+    assert "That cannot be used:\n  path: missing; expected text\n" in told
     assert '  With changed arguments:\n  "path": "y"\n' in told
 
 

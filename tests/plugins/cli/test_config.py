@@ -329,7 +329,7 @@ class TestShow:
         result = world.run("config", "show")
 
         assert result.exit_code == 0
-        assert "The configuration 'odd' cannot be used." in result.stderr
+        assert "✗ The configuration 'odd' cannot be used.\n  why: " in result.stderr
         assert "configurations.brief.system" in result.stdout
 
 
@@ -370,6 +370,7 @@ class TestCheck:
 
         assert result.exit_code == 0
         assert "Did you mean default_model?" in result.stdout
+        assert result.stderr == "The configuration has no problems, 1 remark.\n"
 
 
 class TestLines:
@@ -383,6 +384,9 @@ tools = []
 limits = { rounds = 2, "tokens" = 3 }
 [providers."a.b"]
 base_url.x = 5
+[policy]
+tools."tools:write_file" = false
+restrict = { "@files" = ["admin"] }
 '''
 
     @pytest.mark.parametrize(
@@ -392,6 +396,9 @@ base_url.x = 5
             ("configurations.brief.system", 4),
             ("configurations.brief.tools", 7),
             ("configurations.brief.limits.rounds", 8),
+            ("providers.a.b.base_url.x", 10),
+            ("policy.tools.tools:write_file", 12),
+            ("policy.restrict.@files", 13),
         ],
     )
     def test_found(self, tmp_path: Path, name: str, line: int):

@@ -77,7 +77,7 @@ def test_a_run_that_waits_tells_its_name(shop: Shop) -> None:
     assert result.exit_code == 7
     assert run.status is RunStatus.WAITING_FOR_APPROVAL
     assert f"Run {run.run_id} waits for a person to approve erase; nothing of this turn" in result.stderr
-    assert f"or end it: nr-llm runs cancel {run.run_id}." in result.stderr
+    assert f"nr-llm runs deny {run.run_id}; or end it: nr-llm runs cancel {run.run_id}." in result.stderr
     assert "Choose other tools with -T" in unkept.stderr
 
 

@@ -187,7 +187,7 @@ def test_the_doctor_finds_nothing_wrong(site: Path) -> None:
     result = invoke("plugins", "doctor", env=only(name))
 
     assert result.exit_code == 0
-    assert result.stderr.endswith("plugins, no problems.\n")
+    assert " plugins, no problems" in result.stderr
 
 
 @pytest.mark.lesson(7)

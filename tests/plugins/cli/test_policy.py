@@ -54,7 +54,7 @@ def test_every_tool_is_explained(script: Path) -> None:
     assert (result.exit_code, result.stderr) == (0, "")
     assert lines[0] == ["tool", "open", "usual", "reason", "data_class", "zone", "ceiling", "effect", "asks"]
     assert ["logs", "no", "no", "trust_zone", "diagnostics", "external_global", "content", "read"] in lines
-    assert ["erase", "yes", "no", "none", "content", "external_global", "content", "write", "approval"] in lines
+    assert ["erase", "yes", "no", "content", "external_global", "content", "write", "approval"] in lines
 
 
 def test_one_that_is_named_and_closed(script: Path) -> None:
@@ -74,9 +74,44 @@ def test_without_any_model(script: Path) -> None:
     result = invoke("policy", "explain", "logs", "boss", "--plugin", script)
 
     assert [line.split()[:4] for line in result.stdout.splitlines()[1:]] == [
-        ["logs", "yes", "yes", "none"],
+        ["logs", "yes", "yes", "diagnostics"],
         ["boss", "no", "no", "requires_admin"],
     ]
+
+
+def test_of_a_tool_that_there_is_not_nothing_is_told(script: Path) -> None:
+    """Neither a class nor an effect: it has none."""
+    result = invoke("policy", "explain", "nosuch", "--plugin", script, "-m", "scripted:")
+
+    assert result.stdout.splitlines()[1].split() == ["nosuch", "no", "no", "not_registered"]
+
+
+def test_what_is_offered_if_it_is_named(script: Path) -> None:
+    """The sentence says so, since without a name it would not be."""
+    result = invoke("policy", "explain", "erase", "--plugin", script, "-m", "scripted:")
+
+    assert result.stderr == "Tool 'erase' is open to this run. It is offered if it is named: -T erase.\n"
+
+
+@pytest.mark.parametrize(
+    ("who", "code"),
+    [
+        ((), 5),
+        (("--actor", "ann"), 0),
+        (("--actor", "eve"), 5),
+        (("--actor", "eve", "--group", "other", "--group", "editors"), 0),
+        (("--group", "editors"), 0),
+        (("--admin",), 0),
+    ],
+)
+def test_for_somebody_else(script: Path, tmp_path: Path, who: tuple[str, ...], code: int) -> None:
+    """What is open to ann, or to whoever is in a group, can be asked without being her."""
+    config = tmp_path / "nr-llm.toml"
+    config.write_text('[policy.restrict]\nadd = ["user:ann", "group:editors"]\n', "utf-8")
+    result = invoke("--config", config, "policy", "explain", "add", "--plugin", script, "-m", "scripted:", *who)
+
+    assert result.exit_code == code
+    assert ("actor_not_permitted" in result.stdout) is (code == 5)
 
 
 def test_for_programs(script: Path) -> None:

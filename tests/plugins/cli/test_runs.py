@@ -120,7 +120,7 @@ def test_a_run_is_shown(shop: Shop) -> None:
     lines = shown(shop).splitlines()
 
     assert lines[0] == f"{shop.runs()[0].run_id}: completed"
-    assert "  came to  2 rounds, 1 call" in lines
+    assert "  came to  2 rounds, 1 call that ran" in lines
     assert "  tools    add (the program's own)" in lines
     steps = [re.sub(r"^ +(\d+)  \d\d:\d\d:\d\d", r"\1", line) for line in lines if re.match(r" +\d+  \d\d:", line)]
     assert steps[0] == "0   1  request   1 message; tools: add"

@@ -272,6 +272,12 @@ def test_arguments_are_changed(shop: Shop) -> None:
         ("approve", ("--yes", "--call", "7"), "Call 7 waits for nobody; those that do: 0 peek, 1 erase."),
         ("approve", ("--yes", "--arguments", "{}"), "--arguments is for one call: name it with --call (0 peek, 1 era"),
         ("approve", ("--yes", "--call", "0", "--arguments", "[]"), "--arguments takes an object, not list."),
+        (
+            "approve",
+            ("--yes", "--call", "1", "--arguments", '{"way": []}'),
+            "tool 'erase': path: missing; expected text | way: unk",
+        ),
+        ("approve", ("--yes", "--call", "1", "--arguments", '{"way": 1}'), "It waits on; see what the tool takes: nr-"),
         ("approve", ("--yes", "--json", "--ndjson"), "--json and --ndjson exclude each other."),
         ("deny", ("--call", "2"), "Call 2 waits for nobody"),
     ],
@@ -321,6 +327,20 @@ def test_a_tool_that_is_gone_is_named(shop: Shop) -> None:
     assert "Call 0: drop (not installed)\n" in refused.stderr
     assert "The preview is withheld" in refused.stderr
     assert (declined.exit_code, declined.stdout) == (0, "Done.\n")
+
+
+@pytest.mark.parametrize("command", [("approve", "--yes"), ("deny",)])
+def test_a_model_that_is_gone_is_named(shop: Shop, command: tuple[str, ...]) -> None:
+    """No other goes on with the run; it waits on, and whoever decides is told what to do."""
+    run_id = held(shop)
+    plugin_file(shop.folder, '"Done."', model="name='other'", more=TOOLS)
+    result = on(shop, command[0], run_id, *command[1:])
+
+    assert result.exit_code == 3
+    assert "There is no provider named 'scripted'." in result.stderr
+    assert f"Run {run_id} goes on with scripted:script and nothing was decided: " in result.stderr
+    assert f"name its file with --plugin, or end the run: nr-llm runs cancel {run_id}." in result.stderr
+    assert shop.runs()[0].status is RunStatus.WAITING_FOR_APPROVAL
 
 
 def test_who_began_and_with_what_is_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -427,9 +447,9 @@ def test_what_does_not_fit_is_refused(shop: Shop) -> None:
     result = on(shop, "input", run_id, "--values", '{"floor": -1}')
 
     assert result.exit_code == 2
-    assert "city" in result.stderr
-    assert "floor" in result.stderr
-    assert "It waits on" in result.stderr
+    assert "does not fit its form: floor: it is less than the minimum of 0, got -1 | city: missing" in result.stderr
+    assert "It waits on; see its form: " in result.stderr
+    assert "call the tool again" not in result.stderr
     assert shop.runs()[0].status is RunStatus.WAITING_FOR_INPUT
 
 
@@ -439,6 +459,8 @@ def test_a_form_is_shown_where_nobody_can_be_asked(shop: Shop) -> None:
     result = on(shop, "input", run_id)
 
     assert result.exit_code == 7
+    assert "  It asks for:\n    city (string, required): Where to\n" in result.stderr
+    assert '    floor (integer {"minimum":0}, may be left empty)\n' in result.stderr
     assert "--values has what is filled in." in result.stderr
 
 

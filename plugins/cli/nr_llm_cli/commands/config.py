@@ -54,8 +54,8 @@ def show(context: click.Context, *, as_json: bool) -> int:
     All plugins are loaded, since their settings are their own.  Secrets are masked.  What is wrong with a row is said
     on stderr.
     """
+    from nr_llm_cli.commands.plugins import lines_of
     from nr_llm_cli.listing import show as listed
-    from nr_llm_cli.screen import one_line
     from nr_llm_cli.session import host_of
 
     host = host_of(context)
@@ -67,8 +67,8 @@ def show(context: click.Context, *, as_json: bool) -> int:
         row["source"] = located(row["source"], row["name"])
         row["value"] = row["value"] if as_json else _cell(row["value"])
     listed(rows, columns=VALUES, as_json=as_json)
-    for finding in findings:
-        click.echo(one_line(f"{finding.what} {finding.why} {finding.fix}"), err=True)
+    for line in (line for finding in findings for line in lines_of(finding)):
+        click.echo(line, err=True)
     return 0
 
 
@@ -132,7 +132,7 @@ def check(context: click.Context, *, as_json: bool) -> int:
     All files and plugins are loaded.  Each finding has its reason and what to do.  The exit code is 3 if something is
     wrong.
     """
-    from nr_llm_cli.commands.plugins import tell
+    from nr_llm_cli.commands.plugins import remarks, tell
     from nr_llm_cli.failures import Failure, Stop
 
     found = list(_unreadable(context))
@@ -146,7 +146,7 @@ def check(context: click.Context, *, as_json: bool) -> int:
         problems = "1 problem" if bad == 1 else f"{bad} problems"
         raise Stop(Failure(Exit.CONFIGURATION, f"{problems} with the configuration.", "What to do stands with each."))
     if not as_json:
-        click.echo("The configuration has no problems.", err=True)
+        click.echo(f"The configuration has no problems{remarks(found)}.", err=True)
     return 0
 
 

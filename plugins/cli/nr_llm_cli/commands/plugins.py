@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -67,7 +68,7 @@ def doctor(context: click.Context, *, strict: bool, as_json: bool) -> int:
         problems = "1 problem" if bad == 1 else f"{bad} problems"
         raise Stop(Failure(Exit.PLUGIN, f"{problems} with plugins.", "What to do stands with each."))
     if not as_json:
-        click.echo(f"{len(host.records())} plugins, no problems.", err=True)
+        click.echo(f"{len(host.records())} plugins, no problems{remarks(findings)}.", err=True)
     return 0
 
 
@@ -75,15 +76,30 @@ def tell(findings: tuple[Finding, ...], *, as_json: bool) -> None:
     """Write findings: what, why and what to do."""
     import attrs
 
-    from nr_llm_cli.screen import document, one_line
+    from nr_llm_cli.screen import document
 
     if as_json:
         click.echo(document([attrs.asdict(finding) for finding in findings]), color=False)
         return
     for finding in findings:
-        sign = "✗" if finding.serious else "·"
-        for line in (f"{sign} {finding.what}", f"  why: {finding.why}", f"  fix: {finding.fix}"):
-            click.echo(one_line(line), color=False)
+        for line in lines_of(finding):
+            click.echo(line, color=False)
+
+
+def lines_of(finding: Finding) -> tuple[str, ...]:
+    """Return a finding as lines: what, why and what to do."""
+    from nr_llm_cli.screen import one_line
+
+    sign = "✗" if finding.serious else "·"
+    lines = (f"{sign} {finding.what}", f"  why: {finding.why}", f"  fix: {finding.fix}")
+    return tuple(one_line(line) for line in lines)
+
+
+def remarks(findings: Sequence[Finding]) -> str:
+    """Return how many findings there are that are no problem, as the end of a sentence."""
+    from nr_llm_cli.render import count
+
+    return f", {count(len(findings), 'remark')}" if findings else ""
 
 
 def _row(record: PluginRecord) -> dict[str, Any]:

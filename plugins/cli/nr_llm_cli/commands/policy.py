@@ -27,6 +27,9 @@ policy = LazyGroup(
 @click.argument("tools", nargs=-1, metavar="[TOOL]...")
 @click.option("-m", "--model", metavar="MODEL", help="As for run.")
 @click.option("-C", "--configuration", metavar="NAME", help="As for run.")
+@click.option("--actor", "user", metavar="ID", help="For a run of this user instead of you.")
+@click.option("--group", "groups", multiple=True, metavar="NAME", help="A group they are in (repeatable).")
+@click.option("--admin", is_flag=True, help="For a run of an administrator.")
 @plugin_option
 @json_option
 @global_options()
@@ -37,6 +40,9 @@ def explain(
     tools: tuple[str, ...],
     model: str | None,
     configuration: str | None,
+    user: str | None,
+    groups: tuple[str, ...],
+    admin: bool,
     files: tuple[Path, ...],
     as_json: bool,
 ) -> int:
@@ -47,6 +53,9 @@ def explain(
     such; without one all tools are listed.  An open one is offered if it is named, a usual one without that too.  The
     exit code is 5 if one that is named is closed.
     """
+    import attrs
+    from nr_llm.actors import Actor
+
     from nr_llm_cli.asking import Asked
     from nr_llm_cli.exits import Exit
     from nr_llm_cli.listing import show
@@ -54,15 +63,17 @@ def explain(
     from nr_llm_cli.session import opened
     from nr_llm_cli.whoami import me
 
-    asked = Asked(model=model, configuration=configuration)
+    asked, actor = Asked(model=model, configuration=configuration), me() if user is None else Actor(user)
+    actor = attrs.evolve(actor, groups=groups, admin=admin)
     with opened(context, files) as (host, runtime):
         local = any(f"{given.name}:" == DEFAULT_MODEL for given in host.providers())
         usual = DEFAULT_MODEL if local and not (host.default_model or asked.configured) else None
-        decisions = runtime.explain(*tools, model=asked.named or usual, configuration=asked.configured, actor=me())
-    show([row_of(one) for one in decisions], columns=COLUMNS, as_json=as_json, empty="There are no tools.")
+        decisions = runtime.explain(*tools, model=asked.named or usual, configuration=asked.configured, actor=actor)
+    rows = [row_of(one) if as_json else cells_of(one) for one in decisions]
+    show(rows, columns=COLUMNS, as_json=as_json, empty="There are no tools.")
     if not as_json:
         for one in decisions if tools else ():
-            click.echo(one.text, err=True)
+            click.echo(sentence_of(one), err=True)
     return int(Exit.TOOL if tools and not all(one.allowed for one in decisions) else Exit.OK)
 
 
@@ -76,3 +87,21 @@ def row_of(decision: PolicyDecision) -> dict[str, Any]:
         "asks": decision.asks,
         "text": decision.text,
     }
+
+
+def sentence_of(decision: PolicyDecision) -> str:
+    """Return a decision as people read it, with what it takes to be offered a tool that is not usual."""
+    named = f" It is offered if it is named: -T {decision.tool}." if decision.allowed and not decision.usual else ""
+    return decision.text + named
+
+
+def cells_of(decision: PolicyDecision) -> dict[str, Any]:
+    """Return a decision as a row for people: what says nothing is left empty, as all of a tool that there is not."""
+    from nr_llm.policy import PolicyReason
+
+    row = row_of(decision)
+    if decision.reason is PolicyReason.NONE:
+        row["reason"] = None
+    if decision.reason is PolicyReason.NOT_REGISTERED:
+        row["data_class"] = row["effect"] = None
+    return row

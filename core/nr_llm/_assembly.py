@@ -312,15 +312,17 @@ class Assembly:
             provenance=self._provenance(desk.toolbox, desk.provider_name),
             setting=setting() if setting is not None and privacy is PrivacyLevel.FULL else None,
         )
-        audit = read(toolbox.gate.policy).write_arguments
+        policy = read(toolbox.gate.policy)
         desk.keeper = Keeper(
             store=self.store,
             head=head,
-            filter=AuditedFilter(privacy, self.redactor, audit=audit, writes=writes, run_id=state.run_id),
+            filter=AuditedFilter(
+                privacy, self.redactor, audit=policy.write_arguments, writes=writes, run_id=state.run_id
+            ),
             writes=writes,
             cancelled=desk.cancelled,
             on_failure=self.on_store_failure,
-            on_plain_state=self.on_plain_state,
+            on_plain_state="refuse" if policy.plain_state == "refuse" else self.on_plain_state,
             leases=self.leases,
             taking=taking,
             at_once=streamed or getattr(self.store, "at_once", False),

@@ -279,7 +279,10 @@ class Keeper:
             )
         if self.store not in _TOLD:
             _TOLD.add(self.store)
-            text = "Runs that wait for a person are kept whole and unencrypted until they go on: give the store a key"
+            text = (
+                "Runs that wait for a person are kept whole and unencrypted until they go on: give the store a key, or "
+                'have none wait with [audit] plain_state = "refuse"'
+            )
             self.log.warning(text)
 
     def _take_up(self, state: RunState) -> None:

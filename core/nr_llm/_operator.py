@@ -13,7 +13,7 @@ from nr_llm.policy import OBSERVE, Policy
 SWITCHES: Final = ("tools", "groups")
 """What any file may switch off."""
 
-SETTINGS: Final = (*SWITCHES, "restrict", "zones", "data_classes", "write_arguments")
+SETTINGS: Final = (*SWITCHES, "restrict", "zones", "data_classes", "write_arguments", "plain_state")
 """What ``[policy]`` may hold, and ``[audit]``."""
 
 _LOG = logging.getLogger("nr_llm")

@@ -33,7 +33,7 @@ PYPROJECT: Final = "pyproject.toml"
 LISTS: Final = ("allow", "deny", "observe")
 """What ``[plugins]`` may hold beside tables of plugins."""
 
-AUDIT: Final = ("write_arguments",)
+AUDIT: Final = ("write_arguments", "plain_state")
 """What ``[audit]`` may hold."""
 
 _REMEDY: Final = "Say it in your user configuration instead, or trust this project: nr-llm config trust."
@@ -273,7 +273,7 @@ def _policy(path: Path, document: Mapping[str, Any], *, trusted: bool) -> tuple[
         said |= found
     for name in document.get("audit", {}):
         if name not in AUDIT:
-            raise UnknownNameError("setting of [audit]", name, known=AUDIT, remedy=f"There is: {AUDIT[0]}.")
+            raise UnknownNameError("setting of [audit]", name, known=AUDIT, remedy=f"There are: {', '.join(AUDIT)}.")
     if not said:
         return ()
     return (Table(said, str(path), folder=path.absolute().parent, trusted=trusted),)

@@ -49,6 +49,10 @@ PERSONAL: Final = frozenset({PolicyReason.REQUIRES_ADMIN, PolicyReason.ACTOR_NOT
 """Reasons that hold for one actor and not for another."""
 
 
+PLAIN_STATES: Final = ("tell", "refuse")
+"""What becomes of a run that has to wait where the store has no key: it waits and that is told, or it does not."""
+
+
 def _switches(value: Mapping[str, Any], field: attrs.Attribute[Any]) -> dict[str, bool]:
     for name, on in _mapping(value, field.name).items():
         if not isinstance(on, bool):
@@ -80,6 +84,12 @@ def _audit(value: WriteAudit | str) -> WriteAudit:
     return member(WriteAudit, value, path="write_arguments")
 
 
+def _plain(value: Any) -> str:
+    if value not in PLAIN_STATES:
+        raise InvalidValueError(f"must be one of {', '.join(PLAIN_STATES)}, not {value!r}", path="plain_state")
+    return str(value)
+
+
 def _mapping(value: Any, path: str) -> Mapping[str, Any]:
     if not isinstance(value, Mapping) or not all(isinstance(name, str) and name for name in value):
         raise InvalidValueError(f"must be a mapping of names, not a {type(value).__name__}", path=path)
@@ -100,6 +110,8 @@ class Policy:
         zones: By a provider's name, how far away it is; otherwise one on this machine is `LOCAL`, any other
             `EXTERNAL_GLOBAL`.
         write_arguments: How a record keeps the arguments of writes where its privacy level keeps none.
+        plain_state: ``refuse`` suspends no run whose state a store would keep unencrypted although its record keeps
+            less than everything, whatever the program says; ``tell`` leaves it to the program.
         data_classes: ``observe`` lets tools above the ceiling of a zone through and says so; anything else enforces.
 
     Raises:
@@ -116,6 +128,7 @@ class Policy:
     )
     zones: Mapping[str, TrustZone] = attrs.field(factory=dict, converter=attrs.Converter(_zones, takes_field=True))  # type: ignore[misc]
     write_arguments: WriteAudit = attrs.field(default=WriteAudit.DIGEST, converter=_audit)
+    plain_state: str = attrs.field(default="tell", converter=_plain)
     data_classes: object = "enforce"
 
     @property

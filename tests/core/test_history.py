@@ -15,6 +15,7 @@ from nr_llm import (
     ActorKind,
     ChatMessage,
     MemoryStore,
+    Policy,
     RunChange,
     RunClaimedError,
     RunHistory,
@@ -189,6 +190,19 @@ class TestPlainStates:
 
         assert run is not None
         assert run.status is RunStatus.FAILED
+
+    @pytest.mark.parametrize(
+        ("said", "asked", "waits"),
+        [("tell", "tell", True), ("tell", "refuse", False), ("refuse", "tell", False), ("refuse", "refuse", False)],
+    )
+    def test_the_operator_may_refuse_too(self, said: str, asked: Any, waits: bool) -> None:
+        """Of what the policy and the program say the stricter counts."""
+        policy, store = Policy(plain_state=said), self.Plain()
+        if waits:
+            assert isinstance(self.wait(store, policy=policy, on_plain_state=asked), Suspended)
+        else:
+            with pytest.raises(SuspensionError, match="unencrypted; nobody is asked"):
+                self.wait(store, policy=policy, on_plain_state=asked)
 
     @pytest.mark.parametrize(("make", "level"), [(Plain, "full"), (Sealed, "metadata"), (MemoryStore, "metadata")])
     def test_nothing_to_tell(self, make: Any, level: str, caplog: pytest.LogCaptureFixture) -> None:

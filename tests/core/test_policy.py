@@ -605,7 +605,7 @@ class TestFiles:
                 tmp_path,
                 '[policy]\ndata_classes = "observe"\n[policy.tools]\n"p:x" = false\n[policy.groups]\ndesk = true\n'
                 '[policy.restrict]\n"@desk" = ["user:ann"]\n[policy.zones]\nfar = "private"\n'
-                '[audit]\nwrite_arguments = "redacted"\n',
+                '[audit]\nwrite_arguments = "redacted"\nplain_state = "refuse"\n',
             )
         )
 
@@ -616,6 +616,7 @@ class TestFiles:
             zones={"far": "private"},
             data_classes="observe",
             write_arguments="redacted",
+            plain_state="refuse",
         )
         assert said.observes
 
@@ -654,6 +655,7 @@ class TestFiles:
             '[policy]\ndata_classes = "observe"\n',
             '[policy]\ntools = "all"\n',
             '[audit]\nwrite_arguments = "full"\n',
+            '[audit]\nplain_state = "tell"\n',
         ],
     )
     def test_a_project_opens_nothing(self, tmp_path: Path, text: str):
@@ -674,6 +676,7 @@ class TestFiles:
             ("[policy]\ntool = {}\n", "no setting 'tool'. Did you mean tools?"),
             ("[policy]\nqqq = {}\n", "no setting 'qqq'. There are: tools, groups"),
             ('[audit]\nwrite_arguments = "some"\n', "policy.write_arguments: .*'some'"),
+            ('[audit]\nplain_state = "keep"\n', "policy.plain_state: must be one of tell, refuse, not 'keep'"),
         ],
     )
     def test_what_is_wrong(self, tmp_path: Path, text: str, words: str):
@@ -691,7 +694,7 @@ class TestFiles:
         [
             ("policy = 1\n", "policy is no table"),
             ("audit = 1\n", "audit is no table"),
-            ("[audit]\nwrite = 1\n", "write_arguments"),
+            ("[audit]\nwrite = 1\n", "There are: write_arguments, plain_state"),
         ],
     )
     def test_what_is_no_table(self, tmp_path: Path, text: str, words: str):

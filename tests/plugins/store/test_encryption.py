@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import base64
 from pathlib import Path
+from typing import Any
 
 import pytest
+from nr_llm import Policy, Suspended, SuspensionError, tool
 from nr_llm.errors import ConfigurationError, StoreError
 from nr_llm.records import RunStatus
 from nr_llm.redaction import Redactor
 from nr_llm.secrets import Secret
+from nr_llm.testing import Harness, calling
 from nr_llm_store import SqlStore, StoreSettings
 from nr_llm_store._seal import MARK, Seal, message_of, state_of
 
@@ -135,3 +138,46 @@ def test_keys_are_learned_by_the_redactor(tmp_path: Path) -> None:
     shown = redactor.redact(f"{NEW} and {OLD} in {settings.url.reveal() if settings.url else ''}")
     assert not {NEW, OLD, str(tmp_path)} & set(shown.split())
     assert NEW not in repr(store)
+
+
+@tool(effect="write")
+def change_it() -> str:
+    """Write, with a person's consent."""
+    return "changed"
+
+
+class TestRunsThatWait:
+    """What becomes of a run that waits where there is no key, and where there is one."""
+
+    def wait(self, store: SqlStore, *, run_id: str = "r1", **settings: Any) -> Any:
+        """Have a run wait."""
+        with Harness(tools=[change_it], store=store, **settings) as harness:
+            return harness.run(replies=[calling(("change_it", {}))], tools=["change_it"], run_id=run_id)
+
+    def test_without_a_key_it_is_told_once(self, make: Make, caplog: pytest.LogCaptureFixture) -> None:
+        """The operator hears of the first; both wait."""
+        store = make()
+        both = [self.wait(store), self.wait(store, run_id="r2")]
+
+        assert all(isinstance(one, Suspended) for one in both)
+        assert caplog.text.count("kept whole and unencrypted") == 1
+
+    @pytest.mark.parametrize("setting", [{"on_plain_state": "refuse"}, {"policy": Policy(plain_state="refuse")}])
+    def test_without_a_key_it_can_be_refused(self, make: Make, setting: dict[str, Any]) -> None:
+        """By the program or by the operator: then nobody is asked, and nothing of the conversation is left."""
+        store = make()
+        with pytest.raises(SuspensionError, match="unencrypted; nobody is asked, and nothing more is run"):
+            self.wait(store, **setting)
+        run = store.run("r1")
+
+        assert run is not None
+        assert (run.status, run.error) == (RunStatus.FAILED, "SuspensionError")
+        assert stored(store) == {"state": [("r1", None)], "message": []}
+
+    @pytest.mark.parametrize(("keys", "level"), [([NEW], "metadata"), ([], "full")])
+    def test_where_nothing_more_is_kept_it_waits(
+        self, make: Make, keys: list[str], level: str, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        """With a key, or where the record keeps everything anyway, nothing is refused or told."""
+        assert isinstance(self.wait(make(keys=keys), privacy=level, on_plain_state="refuse"), Suspended)
+        assert "unencrypted" not in caplog.text

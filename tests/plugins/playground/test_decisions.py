@@ -150,6 +150,7 @@ class TestRefused:
             ({"approve": "yes"}, 400, "invalid"),
             ({"approve": False, "arguments": {}}, 400, "invalid"),
             ({"arguments": []}, 400, "invalid"),
+            ({"arguments": {"way": 1}}, 422, "invalid_input"),
             ({"reason": "why"}, 400, "unknown_field"),
         ],
     )

@@ -124,7 +124,8 @@ export async function decide(what, body) {
     return "";
   } catch (error) {
     if (error.status === 409) openRun(run.id);
-    return [error.message, error.body?.faults].filter(Boolean).join("\n");
+    const faults = error.body?.faults;
+    return faults ? `That does not fit, and the run waits on:\n${faults}` : error.message;
   }
 }
 

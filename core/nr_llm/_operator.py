@@ -6,7 +6,7 @@ import logging
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from nr_llm.config import Table
+from nr_llm.config import Table, written
 from nr_llm.errors import ConfigurationError, InvalidValueError, similar
 from nr_llm.policy import OBSERVE, Policy
 
@@ -57,14 +57,15 @@ def _check(table: Table) -> None:
             raise ConfigurationError(f"{table.source}: [policy] has no setting {name!r}.", remedy=hint)
         if not table.trusted and (name not in SWITCHES or _opens(value)):
             raise ConfigurationError(
-                f"{table.source} is not trusted and sets policy.{name}.",
+                f"{table.source} is not trusted and sets {written(name)}.",
                 remedy="It may switch tools and groups off alone; say the rest in your user configuration, or trust "
                 "this project: nr-llm config trust.",
             )
     try:
         Policy(**table.values)
     except InvalidValueError as error:
-        raise ConfigurationError(f"{table.source}: policy.{error}.", remedy="Correct or remove it.") from error
+        told = f"{table.source}: {written(error.path)}: {error.rule}."
+        raise ConfigurationError(told, remedy="Correct or remove it.") from error
 
 
 def _opens(value: object) -> bool:

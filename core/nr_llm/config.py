@@ -264,6 +264,11 @@ def _tables(path: Path, section: str, document: Mapping[str, Any], *, trusted: b
     return found
 
 
+def written(setting: str) -> str:
+    """Return a setting of the policy as files write it: with the table that it stands in."""
+    return f"audit.{setting}" if setting in AUDIT else f"policy.{setting}"
+
+
 def _policy(path: Path, document: Mapping[str, Any], *, trusted: bool) -> tuple[Table, ...]:
     said: dict[str, Any] = {}
     for section in ("policy", "audit"):

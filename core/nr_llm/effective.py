@@ -12,7 +12,7 @@ from nr_llm._json import JSON
 from nr_llm._selection import Selection
 from nr_llm._versions import normalised
 from nr_llm.codecs.access import CREDENTIAL
-from nr_llm.config import Config, Table, Tables
+from nr_llm.config import Config, Table, Tables, written
 from nr_llm.configurations import Configuration
 from nr_llm.redaction import Redactor
 from nr_llm.secrets import MASK, Secret
@@ -53,7 +53,8 @@ def of_choices(config: Config, selection: Selection | None) -> Iterator[Value]:
             yield Value("plugins.deny", name, files.get(name, by) if by == _FILES else by)
     for name, source in config.observe_sources.items():
         yield Value("plugins.observe", name, source)
-    yield from of_tables("policy", config.policy, ("tools", "groups", "restrict", "zones"), Redactor())
+    for value in of_tables("policy", config.policy, ("tools", "groups", "restrict", "zones"), Redactor()):
+        yield attrs.evolve(value, name=written(value.name.removeprefix("policy.")))
     yield Value("store", config.store, config.store_source or DEFAULT)
 
 

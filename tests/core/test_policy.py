@@ -660,7 +660,7 @@ class TestFiles:
     )
     def test_a_project_opens_nothing(self, tmp_path: Path, text: str):
         """What would open more is refused, with the file and the way out."""
-        with pytest.raises(ConfigurationError, match=r"p\.toml is not trusted and sets policy\..*config trust"):
+        with pytest.raises(ConfigurationError, match=r"p\.toml is not trusted and sets (policy|audit)\..*config trust"):
             self.policy(written(tmp_path, text, "p", trusted=False))
 
     @pytest.mark.parametrize(
@@ -675,8 +675,8 @@ class TestFiles:
             ('[policy.restrict]\na = ["user:"]\n', "'user:' is none of"),
             ("[policy]\ntool = {}\n", "no setting 'tool'. Did you mean tools?"),
             ("[policy]\nqqq = {}\n", "no setting 'qqq'. There are: tools, groups"),
-            ('[audit]\nwrite_arguments = "some"\n', "policy.write_arguments: .*'some'"),
-            ('[audit]\nplain_state = "keep"\n', "policy.plain_state: must be one of tell, refuse, not 'keep'"),
+            ('[audit]\nwrite_arguments = "some"\n', "audit.write_arguments: .*'some'"),
+            ('[audit]\nplain_state = "keep"\n', "audit.plain_state: must be one of tell, refuse, not 'keep'"),
         ],
     )
     def test_what_is_wrong(self, tmp_path: Path, text: str, words: str):
@@ -728,10 +728,11 @@ class TestFiles:
 
     def test_shown(self, tmp_path: Path):
         """Every value is shown with its source."""
-        config = written(tmp_path, "[policy.tools]\na = false\n")
+        config = written(tmp_path, '[policy.tools]\na = false\n[audit]\nplain_state = "refuse"\n')
         shown = {one.name: (one.value, one.source) for one in PluginHost(config=config, environ={}).effective()}
 
         assert shown["policy.tools.a"] == (False, str(tmp_path / "user.toml"))
+        assert shown["audit.plain_state"] == ("refuse", str(tmp_path / "user.toml"))
 
     def test_a_replay_repeats_no_decision(self):
         """What the policy said then is no matter of the loop: a replay finds no difference."""

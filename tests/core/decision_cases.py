@@ -147,6 +147,7 @@ class DecisionCases:
         assert result.content == "done"
         assert replay(RunHistory(store, HOST), "r").differences == ()
 
+    @pytest.mark.lesson(39, 73)
     def test_a_verdict_per_call(self, face: Face, store: RunStore) -> None:
         """One call may run and another not; what nobody decided on waits on, under another digest."""
         calls = [("change", {"what": "a"}), ("change", {"what": "b"}), ("change", {"what": "c"})]
@@ -186,6 +187,7 @@ class DecisionCases:
         assert payload["edited_arguments"] == [{"index": 0, "arguments": {"what": "b"}}]
         assert replay(RunHistory(store, HOST), "r").differences == ()
 
+    @pytest.mark.lesson(106)
     def test_edited_arguments_that_do_not_fit(self, face: Face, store: RunStore) -> None:
         """Each fault is told, nothing is kept or run, and the run waits as it did: a slip decides nothing."""
         harness = self.held(face, store, ("change", {"what": "a"}), ("look", {}))
@@ -249,6 +251,7 @@ class DecisionCases:
             "peeked b",
         ]
 
+    @pytest.mark.lesson(70, 71)
     def test_repeated_call_ids(self, face: Face, store: RunStore) -> None:
         """A service may name two calls alike: each has its own digest, decision and result."""
         ids = [ToolCall("same", "change", {"what": what}) for what in ("a", "a", "b")]
@@ -315,6 +318,7 @@ class DecisionCases:
         assert harness is not None
         assert RAN == []
 
+    @pytest.mark.lesson(37)
     @pytest.mark.parametrize(
         "change",
         [
@@ -418,6 +422,7 @@ class DecisionCases:
 
         assert (RAN, ran(store, "r").status) == ([], RunStatus.WAITING_FOR_APPROVAL)
 
+    @pytest.mark.lesson(53)
     def test_a44_a_service_account(self, face: Face, store: RunStore) -> None:
         """May approve reads, with its scope, and no write."""
         bot = Actor.service("bot", scopes=["runs:approve"])

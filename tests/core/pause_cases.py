@@ -154,6 +154,7 @@ class PauseCases:
         assert kinds(store, "r") == ["request", "llm", "policy", "tool", "request", "llm"]
         assert RAN == []
 
+    @pytest.mark.lesson(72)
     def test_a29_c77_a_turn_that_waits(self, face: Face, store: RunStore) -> None:
         """Nothing of it has run, the read included, and all of it is in the stored state."""
         self.begin(face, store, calling(("look", {}), ("change", {}), ("put", {})))
@@ -181,6 +182,24 @@ class PauseCases:
         assert (result.rounds, result.usage, RAN) == (3, Usage(70, 7), ["change a", "change b"])
         totals = ran(store, "r").totals
         assert (totals.rounds, totals.calls, totals.usage) == (3, 2, Usage(70, 7))
+
+    @pytest.mark.lesson(120)
+    def test_a_run_within_a_run_waits_by_itself(self, face: Face, store: RunStore) -> None:
+        """Its question outlives the run whose tool began it: another process finds it, and answers."""
+
+        @tool
+        def ask_another() -> str:
+            """Ask another model."""
+            return str(self.begin(Face("sync"), store, calling(("change", {"what": "a"}))).run_id)
+
+        with Harness(tools=[ask_another], store=store) as outer:
+            asking = calling(("ask_another", {}))
+            result = face.run(outer, replies=[asking, "It waits."], tools=[ask_another], actor=ANN, run_id="outer")
+
+        assert (result.invocations[0].content, ran(store, "outer").status) == ("r", RunStatus.COMPLETED)
+        assert ([one.run.run_id for one in RunHistory(store, BOB).inbox()], RAN) == (["r"], [])
+        self.decide(store, self.waiting(store).decision(0, approve=True))
+        assert RAN == ["change a"]
 
     # -- what a decision is about -------------------------------------------------------------------------------
 

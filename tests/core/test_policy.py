@@ -373,6 +373,7 @@ class Switch:
 
 
 class TestCalling:
+    @pytest.mark.lesson(40)
     @both
     def test_a_tool_that_was_not_offered(self, colour: Any):
         """A model that calls a closed tool is told that it is not permitted, no more, and the record says why."""

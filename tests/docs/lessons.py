@@ -20,6 +20,8 @@ from tests.support import ROOT
 PAGE = ROOT / "docs/explanation/lessons.md"
 DATA = Path(__file__).with_name("lessons.toml")
 MARKS = ("pytest.mark.lesson",)
+CASES = "*_cases.py"
+"""Files of cases that are written once and run on memory, SQLite and PostgreSQL."""
 
 HEAD = """\
 # What others learned
@@ -81,7 +83,7 @@ def pins(folder: Path = ROOT / "tests") -> dict[int, list[str]]:
         ValueError: A mark stands where no test is, or its numbers are not written out.
     """
     found: dict[int, list[str]] = {}
-    for path in sorted(folder.rglob("test_*.py")):
+    for path in sorted({*folder.rglob("test_*.py"), *folder.rglob(CASES)}):
         source = path.read_text(encoding="utf-8")
         if "mark.lesson" in source:
             for number, name in marked(source, path.relative_to(ROOT).as_posix()):
@@ -110,7 +112,7 @@ def _tests(
     node: ast.Module | ast.ClassDef, above: tuple[str, ...]
 ) -> Iterator[tuple[tuple[str, ...], ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef]]:
     for child in node.body:
-        if isinstance(child, ast.ClassDef) and child.name.startswith("Test"):
+        if isinstance(child, ast.ClassDef) and (child.name.startswith("Test") or child.name.endswith("Cases")):
             yield (*above, child.name), child
             yield from _tests(child, (*above, child.name))
         elif isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef) and child.name.startswith("test_"):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.docs.lessons import PAGE, Lesson, lessons, line, marked, page, pins, themes
+from tests.docs.lessons import CASES, PAGE, Lesson, lessons, line, marked, page, pins, themes
 from tests.support import ROOT, shared_folder
 
 COUNT = 161
@@ -84,6 +84,18 @@ class TestB:
         (3, "t.py::TestB"),
         (4, "t.py::TestB::test_c"),
     ]
+
+
+def test_cases_are_marked_where_they_are_written() -> None:
+    """They are run by whoever inherits them: each file of cases with a mark is imported by tests."""
+    source = "class DecisionCases:\n    @pytest.mark.lesson(5)\n    def test_a(self): ..."
+    found = (path for path in (ROOT / "tests").rglob(CASES) if "mark.lesson" in path.read_text("utf-8"))
+    modules = {path.stem for path in found if not path.stem.startswith("test_")}
+    tests = "".join(path.read_text("utf-8") for path in (ROOT / "tests/plugins/store").glob("test_*.py"))
+
+    assert list(marked(source, "a_cases.py")) == [(5, "a_cases.py::DecisionCases::test_a")]
+    assert modules
+    assert {module for module in modules if f"from tests.core.{module} import " not in tests} == set()
 
 
 @pytest.mark.parametrize(

@@ -333,6 +333,7 @@ def test_paused_with_a_lock(world: World, tmp_path: Path) -> None:
     assert sum(one["what"] == "wrote" for one in life.notes) == 1
 
 
+@pytest.mark.lesson(119, 121)
 def test_killed_and_paused(world: World, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """Wherever it is, as it runs, writes, waits, decides or settles: the run ends once, and its record is true."""
     caplog.set_level(logging.ERROR, logger="nr_llm")  # of each run that is settled there is a line

@@ -173,10 +173,11 @@ class DecisionCases:
     def test_edited_arguments(self, face: Face, store: RunStore) -> None:
         """The call runs with what the person decided on, and the model reads that; an older digest is stale."""
         harness = self.held(face, store, ("change", {"what": "a"}), privacy="full")
-        waiting = self.waiting(store)
+        waiting, before = self.waiting(store), ran(store, "r")
         stale = Decision(index=0, approve=True, digest=waiting.calls[0].digest, arguments={"what": "b"})
         with pytest.raises(StaleDecisionError):
             self.decide(face, harness, stale)
+        assert (ran(store, "r"), RAN) == (before, [])
         result = self.decide(face, harness, waiting.decision(0, approve=True, arguments={"what": "b"}))
 
         assert RAN == [("ann", "b")]
@@ -407,6 +408,7 @@ class DecisionCases:
         waiting = self.waiting(store)
         with pytest.raises(NotPermittedError, match=r"'erase'.*administrators only"):
             self.decide(face, harness, waiting.decision(0, approve=True))
+        assert (ran(store, "r"), RAN) == (waiting.run, [])
         result = self.decide(face, harness, waiting.decision(0, approve=False), waiting.decision(1, approve=True))
 
         assert RAN == []
@@ -445,6 +447,7 @@ class DecisionCases:
             assert waiting is not None
             with pytest.raises(SelfApprovalError, match="somebody else than the one who began it"):
                 harness.runtime.decide(waiting.run.run_id, [waiting.decision(0, approve=True)], by=by)
+            assert (ran(store, waiting.run.run_id), RAN) == (waiting.run, [])
             harness.provider.script("done")
             harness.runtime.decide(waiting.run.run_id, [waiting.decision(0, approve=False)], by=by)
         harness = self.held(face, store, ("change", {"what": "a"}), host=host, configuration="careful")
@@ -456,9 +459,10 @@ class DecisionCases:
         """Cannot tell a run that waits from one that does not, nor from none."""
         harness = self.held(face, store, ("change", {}))
         decision = self.waiting(store).decision(0, approve=True)
-        stranger = Actor("eve")
+        stranger, before = Actor("eve"), ran(store, "r")
         with pytest.raises(RunNotFoundError):
             self.decide(face, harness, decision, by=stranger)
+        assert (ran(store, "r"), RAN) == (before, [])
         assert RunHistory(store, stranger).waiting("r") is None
         assert RunHistory(store, stranger).inbox() == ()
         self.decide(face, harness, decision)

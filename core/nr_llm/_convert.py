@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 import types
 from collections.abc import Callable, Mapping
@@ -12,7 +11,7 @@ from typing import Any, Final, Literal, Union, get_args, get_origin
 
 import attrs
 
-from nr_llm._json import copy_json, decode
+from nr_llm._json import copy_json, decode, finite
 from nr_llm.secrets import Secret
 
 _FLAGS: Final = {
@@ -107,7 +106,7 @@ def _float(given: Given) -> float:
             value = float(value)
         except ValueError:
             value = None
-    if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
+    if isinstance(value, int | float) and not isinstance(value, bool) and finite(value):
         return float(value)
     raise ValueError("it is no finite number")
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import functools
 import json
 import math
+import sys
 from collections.abc import Mapping
 from contextlib import suppress
 from decimal import Decimal, InvalidOperation
@@ -76,6 +77,11 @@ def decode(text: str | bytes) -> JSON:
     except (ValueError, RecursionError) as error:
         raise MalformedJsonError(f"not JSON: {error}") from error
     return value
+
+
+def finite(number: float) -> bool:
+    """Return whether a number is one that a float can have; a whole number may be beyond them all."""
+    return abs(number) <= sys.float_info.max  # false for NaN; `math.isfinite` fails for a long whole number
 
 
 def _refuse_constant(name: str) -> JSON:

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, TypeVar, cast
 
 import attrs
 
-from nr_llm._json import JSON, copy_object
+from nr_llm._json import JSON, copy_object, finite
 from nr_llm._shown import shown
 from nr_llm.errors import InvalidValueError, similar
 
@@ -24,7 +24,7 @@ def between(low: float, high: float) -> Any:
     def check(_: object, field: attrs.Attribute[Any], value: Any) -> None:
         if value is None and field.default is None:
             return
-        number = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+        number = isinstance(value, (int, float)) and not isinstance(value, bool) and finite(value)
         if not number or not low <= value <= high:
             span = f"between {low} and {high}" if math.isfinite(high) else f"a finite number of {low} or more"
             raise InvalidValueError(f"{value!r} is not {span}", path=field.name)

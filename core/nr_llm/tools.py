@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import math
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import StrEnum
@@ -11,7 +10,7 @@ from typing import Any, Protocol, TypeAlias, overload, runtime_checkable
 
 import attrs
 
-from nr_llm._json import JSON, copy_json, copy_object
+from nr_llm._json import JSON, copy_json, copy_object, finite
 from nr_llm._shown import shown
 from nr_llm.actors import Actor
 from nr_llm.bounds import bound_text
@@ -134,7 +133,7 @@ def _positive(_: object, field: attrs.Attribute[Any], value: Any) -> None:
     if value is None:
         return
     number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    if not number or not 0 < value < math.inf:
+    if not number or not finite(value) or value <= 0:
         raise InvalidValueError(f"{value!r} is no number above 0; use None for no bound", path=field.name)
 
 

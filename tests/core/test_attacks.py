@@ -687,6 +687,9 @@ class TestCallers:
             (lambda: Limits(rounds=2.5), "rounds: 2.5 is not a whole number"),  # type: ignore[arg-type]
             (lambda: Limits(result_bytes=10), "result_bytes: 10 is not a whole number between 256 and 50000"),
             (lambda: Limits(seconds=math.inf), "seconds: inf is not a finite number of 0 or more"),
+            (lambda: Limits(seconds=math.nan), "seconds: nan is not a finite number of 0 or more"),
+            (lambda: Limits(seconds=10**400), "is not a finite number of 0 or more"),
+            (lambda: Options(temperature=-(10**400)), "is not between 0 and 2"),
             (lambda: Options(max_tokens=1.5), "max_tokens: 1.5 is not a whole number of 1 or more"),  # type: ignore[arg-type]
             (lambda: Options(temperature=3), "temperature: 3 is not between 0 and 2"),
             (lambda: Options(seed="x"), "seed: must be int, not str"),  # type: ignore[arg-type]
@@ -695,6 +698,7 @@ class TestCallers:
             (lambda: Options(stop=["a", 5]), "stop: must be one string or several"),  # type: ignore[list-item]
             (lambda: attrs.evolve(echo, timeout="5"), "timeout: '5' is no number above 0; use None"),  # type: ignore[arg-type]
             (lambda: attrs.evolve(echo, timeout=math.inf), "timeout: inf is no number above 0; use None"),
+            (lambda: attrs.evolve(echo, timeout=10**400), "is no number above 0; use None"),
             (lambda: attrs.evolve(echo, result_bytes=5), "result_bytes: 5 is not a whole number between 256"),
             (lambda: attrs.evolve(echo, concurrency=0), "concurrency: 0 is not a whole number of 1 or more"),
             (lambda: CompletionResponse(content=None), "content: must be a string, not a NoneType"),

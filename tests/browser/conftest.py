@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import shutil
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
+from nr_llm import Actor, Runtime
 from nr_llm_playground.app import create_app
 from nr_llm_playground.guard import LOOPBACK
 from nr_llm_playground.serve import Server, bound
@@ -69,12 +70,14 @@ class Mounted:
 
 
 @contextmanager
-def playground(path: str = "") -> Iterator[str]:
+def playground(
+    path: str = "", *, who: Callable[[Any], Actor | None] = lambda _: ANN, shop: Runtime | None = None
+) -> Iterator[str]:
     """Serve the shop by the playground's own server, as its command does, and give the address with its key."""
     GATE.clear()
-    runtime, _ = make_shop()
+    runtime = shop or make_shop()[0]
     token, listening = Token(), bound("127.0.0.1", 0)
-    app: Any = create_app(runtime, actor=lambda _: ANN, token=token, hosts=LOOPBACK)
+    app: Any = create_app(runtime, actor=who, token=token, hosts=LOOPBACK)
     server: Any = Server(Mounted(app, path) if path else app)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
     with runtime:

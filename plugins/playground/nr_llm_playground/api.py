@@ -26,7 +26,7 @@ from nr_llm_playground.refusals import Refusal
 from nr_llm_playground.replies import FEED, NO_STORE, Lines, json_reply
 from nr_llm_playground.running import begun, gone_on
 from nr_llm_playground.server import Server
-from nr_llm_playground.views import view_of
+from nr_llm_playground.views import View, level_of, view_of
 
 MOST_CHARACTERS: Final = 200
 """Of the name of a run."""
@@ -150,6 +150,8 @@ class Api:
         query = _query(request, ("after", "segment"))
         after, number = _whole(query, "after", -1), _whole(query, "segment", None)
         segment = self._live(run_id, actor, number)
+        if segment is None and (last := self._live(run_id, actor)) and not actor.may(Scope.READ, owner=last.owner):
+            segment = last  # of what went before they see nothing: what they decided is where it begins for them
         if segment is not None and (number is not None or not await self._left_behind(segment)):
             return self._watched(segment, actor, after=-1 if after is None else after)
         lines = await server.asked(partial(self._stored, run_id, actor))
@@ -165,12 +167,18 @@ class Api:
 
     def _stored(self, run_id: str, actor: Actor) -> list[bytes]:
         history = self._server.history(actor)
-        run = None if history is None else history.get(run_id)
-        if history is None or run is None:
+        if history is None:
+            raise RunNotFoundError(run_id)
+        run, waiting = history.get(run_id), history.waiting(run_id)
+        read = run is not None
+        if run is None and waiting is not None:  # for who may decide on it and not read it: what waits, and no step
+            run = waiting.run
+        if run is None:
             raise RunNotFoundError(run_id)
         held = self._held(history, run_id, actor)
         level = str(run.head.privacy)
-        facts: dict[str, JSON] = {"level": level, "view_level": level, "filtered": level != "full"}
+        seen = level if read else str(level_of(View.FACTS, run.head.privacy))
+        facts: dict[str, JSON] = {"level": level, "view_level": seen, "filtered": seen != "full"}
         facts |= {"configuration": run.head.configuration, "host": None, "local": None}
         return list(stored_lines(run, history.steps(run_id), held=held, facts=facts))
 
@@ -210,9 +218,10 @@ class Api:
     def _live(self, run_id: str, actor: Actor, number: int | None = None) -> Segment | None:
         """Return a segment that somebody may watch, or None."""
         segment = self._server.live.find(run_id, number)
-        if segment is None or not actor.may(Scope.READ, owner=segment.owner):
+        if segment is None or not any(actor.may(scope, owner=segment.owner) for scope in (Scope.READ, Scope.APPROVE)):
             return None
-        return segment
+        view = view_of(actor, owner=segment.owner, level=segment.level)  # the bare facts are told of what they decided
+        return segment if view in segment.views else None
 
     def _watched(self, segment: Segment, actor: Actor, *, after: int = -1) -> ASGIApp:
         view = view_of(actor, owner=segment.owner, level=segment.level)

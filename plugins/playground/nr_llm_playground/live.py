@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Final
 
 import attrs
@@ -32,6 +32,8 @@ from nr_llm_playground.views import View, feed_of, level_of
 RETRY_SECONDS: Final = 5
 """After so many seconds somebody may ask again who was refused for a lack of room."""
 
+STOPS: Final = "the server stops"
+"""Why a run is cancelled that is under way when the server ends."""
 
 UNTOLD: Final = "What happens cannot be shown any more; the run itself goes on."
 """Stands at the end of a feed that broke."""
@@ -97,6 +99,8 @@ class LiveRuns:
         self._clock = clock
         self._segments: dict[tuple[str, int], Segment] = {}
         self._beginning = 0
+        self._made = asyncio.Event()  # no segment is about to begin
+        self._made.set()
         self._closed = False
 
     @property
@@ -123,10 +127,13 @@ class LiveRuns:
             text = f"{self._caps.runs} runs are under way, as many as this server takes; try again when one has ended."
             raise Refusal(429, "busy", text, headers={"Retry-After": str(RETRY_SECONDS)})
         self._beginning += 1
+        self._made.clear()
         try:
             yield
         finally:
             self._beginning -= 1
+            if not self._beginning:
+                self._made.set()
 
     def begin(
         self,
@@ -167,6 +174,8 @@ class LiveRuns:
             self._write(segment, watched, watched.feed.begin(segment.run_id, model=state.model, **told))
         self._segments[segment.run_id, segment.number] = segment
         segment.task = asyncio.get_running_loop().create_task(self._drive(segment))
+        if self._closed:  # it was on its way when the server was told to stop
+            stream.cancel(STOPS)
         return segment
 
     def find(self, run_id: str, number: int | None = None) -> Segment | None:
@@ -193,12 +202,16 @@ class LiveRuns:
     async def close(self) -> None:
         """Have every run end, and wait for that; what does not in time is broken off, and settled all the same."""
         self._closed = True
-        tasks = [one.task for one in self._segments.values() if one.task is not None and one.ended is None]
+        until = asyncio.get_running_loop().time() + self._caps.settle_seconds
         for segment in self._segments.values():
-            segment.stream.cancel("the server stops")
+            segment.stream.cancel(STOPS)
+        with suppress(TimeoutError):
+            async with asyncio.timeout_at(until):
+                await self._made.wait()
+        tasks = [one.task for one in self._segments.values() if one.task is not None and one.ended is None]
         if not tasks:
             return
-        _, late = await asyncio.wait(tasks, timeout=self._caps.settle_seconds)
+        _, late = await asyncio.wait(tasks, timeout=max(0.0, until - asyncio.get_running_loop().time()))
         for task in late:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)

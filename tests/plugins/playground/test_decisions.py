@@ -217,7 +217,6 @@ class TestRefused:
                 seen = (await bob.get(f"/api/runs/{run_id}")).json()
                 assert seen["pending"][0]["arguments"] == {"article": "secret lamp"}
                 assert (seen["run"]["status"], seen["replayable"]) == ("waiting_for_approval", False)
-                assert (await bob.get(f"/api/runs/{run_id}/events")).status == 404
                 [listed] = (await bob.get("/api/runs?status=waiting_for_approval")).json()["runs"]
                 assert listed["run_id"] == run_id
                 assert (await bob.get("/api/runs")).json()["runs"] == []
@@ -227,6 +226,37 @@ class TestRefused:
                 assert b"secret" not in told.body
                 assert told.lines[0]["view_level"] == "metadata"
                 assert REMOVED == ["secret lamp"]
+
+        asyncio.run(main())
+
+    def test_who_may_decide_and_not_read(self) -> None:
+        """They see the calls that wait, and how it went on as bare facts: no step, and nothing that was said."""
+
+        async def main() -> None:
+            async with opened(ORDER, "it is gone", user="ann", privacy="full") as (ann, _, _):
+                run_id, [_, write] = await held(ann)
+                bob = ann.with_headers(x_user="bob")
+                for query in ("", "?segment=0"):
+                    waits = await bob.get(f"/api/runs/{run_id}/events{query}")
+                    assert waits.told == ["context", "awaiting_approval"]
+                    assert waits.lines[0]["view_level"] == "metadata"
+                    assert waits.lines[0]["filtered"] is True
+                    assert [line["event"] for line in waits.lines] == waits.told
+                [_, seen] = waits.lines[-1]["pending"]
+                assert seen["digest"] == write["digest"]
+
+                went = await decide(bob, run_id, yes(seen))
+                for query in ("", "?segment=0", "?segment=1"):
+                    again = await bob.get(f"/api/runs/{run_id}/events{query}")
+                    assert again.body == went.body
+                assert (went.told[-1], went.lines[0]["view_level"]) == ("done", "metadata")
+                assert b"it is gone" not in again.body
+                info = await bob.get(f"/api/runs/{run_id}")
+                assert (info.status, info.json()["replayable"], info.json()["pending"]) == (200, False, None)
+
+                eve = ann.with_headers(x_user="eve")
+                for query in ("", "?segment=0", "?segment=1"):
+                    assert (await eve.get(f"/api/runs/{run_id}/events{query}")).code == "unknown_run"
 
         asyncio.run(main())
 

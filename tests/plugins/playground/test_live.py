@@ -38,6 +38,22 @@ class Deaf:
         await asyncio.Event().wait()
 
 
+class Obedient(Deaf):
+    """A stream that ends once it is asked to."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.told = asyncio.Event()
+
+    def cancel(self, reason: str) -> None:
+        super().cancel(reason)
+        self.told.set()
+
+    async def __anext__(self) -> Any:
+        await self.told.wait()
+        raise StopAsyncIteration
+
+
 def test_a_run_that_does_not_listen() -> None:
     """It is asked, given its time, broken off, and left, so that it is settled; its lines end."""
 
@@ -51,5 +67,21 @@ def test_a_run_that_does_not_listen() -> None:
         for watched in segment.views.values():
             lines = b"".join([piece async for piece in watched.tail.read(-1, heartbeat=60)]).splitlines()
             assert [json.loads(line)["event"] for line in lines] == ["context", "cancelled"]
+
+    asyncio.run(main())
+
+
+def test_a_run_that_begins_while_the_server_stops() -> None:
+    """The server waits for it to be there, has it end like the others, and leaves nothing under way."""
+
+    async def main() -> None:
+        live, late = LiveRuns(Caps(), Redactor()), Obedient()
+        with live.room():
+            closing = asyncio.ensure_future(live.close())
+            await asyncio.sleep(0)
+            assert not closing.done()
+            live.begin(late, owner=None, level=PrivacyLevel.FULL, views=frozenset({View.WHOLE}), facts={})  # type: ignore[arg-type]
+        await closing
+        assert (late.asked, late.left, live.under_way) == (1, True, 0)
 
     asyncio.run(main())

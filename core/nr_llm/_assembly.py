@@ -17,7 +17,7 @@ from nr_llm._checks import Verdicts, check_settings, resumable, said, secrets_of
 from nr_llm._choice import Source
 from nr_llm._configured import bounded_again, configured, configured_again, instructed
 from nr_llm._desk import Desk
-from nr_llm._gates import PolicySource, read
+from nr_llm._gates import Known, PolicySource, read
 from nr_llm._json import JSON
 from nr_llm._keeping import Keeper, OnFailure, OnPlainState, Taking
 from nr_llm._leases import Leases
@@ -93,6 +93,7 @@ class Assembly:
     slots: Slots = attrs.field(factory=Slots)
     log: logging.Logger = attrs.field(factory=lambda: logging.getLogger("nr_llm"))
     provenance: Provenance = attrs.field(factory=Provenance)
+    origins: Known = attrs.field(factory=Known)
 
     def __attrs_post_init__(self) -> None:
         for secret in self.secrets.values():
@@ -205,7 +206,7 @@ class Assembly:
         try:
             wanted, strict = settings.get("tools", state.allowed), "tools" in settings
             request = Wanted(tools=wanted, actor=actor, reader=model, configuration=configuration, strict=strict)
-            toolbox = self.shelf.toolbox(request)
+            toolbox = self.shelf.toolbox(request).within(state.allowed)
         except UnknownNameError as error:
             if "tools" in settings:
                 raise
@@ -223,7 +224,7 @@ class Assembly:
     @property
     def shelf(self) -> Shelf:
         """The tools there are."""
-        return Shelf(host=self.host, own=self.own_tools, policy=self.policy, model=self.model)
+        return Shelf(host=self.host, own=self.own_tools, policy=self.policy, model=self.model, known=self.origins)
 
     def _plan(
         self,

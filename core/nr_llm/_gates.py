@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
+import attrs
+
 from nr_llm._choice import Source
 from nr_llm._models import Chosen
 from nr_llm._origins import Origin, Origins
-from nr_llm.actors import Actor
 from nr_llm.errors import ConfigurationError, InvalidValueError, NrLlmError
 from nr_llm.plugins import RegisteredTool
-from nr_llm.policy import Gate, Policy, Reader
+from nr_llm.policy import Policy, Reader
 from nr_llm.tools import Tool
 from nr_llm.zones import TrustZone
 
@@ -55,22 +56,12 @@ def read(policy: PolicySource) -> Policy:
     return said
 
 
-def gate_of(
-    policy: PolicySource,
-    actor: Actor | None,
-    *,
-    readers: tuple[Reader, ...] | None = None,
-    found: Sequence[RegisteredTool] = (),
-    own: Mapping[str, Tool] | None = None,
-) -> Gate:
+def origins_of(found: Sequence[RegisteredTool], own: Mapping[str, Tool] | None = None) -> Origins:
     """
-    Return the gate of a run, or of somebody who is shown things.
+    Return the registered tools as the policy knows them.
 
     Args:
-        policy: What the operator says.
-        actor: On whose behalf it acts.
-        readers: Who may read what tools return, or None where nobody does.
-        found: The tools of plugins.
+        found: Those of plugins.
         own: The program's own, by name.
     """
     plugged = [
@@ -78,7 +69,21 @@ def gate_of(
         for one in found
     ]
     mine = [Origin(name=name, tool=tool) for name, tool in (own or {}).items()]
-    return Gate(policy=policy, actor=actor, readers=readers, origins=Origins((*mine, *plugged)))
+    return Origins((*mine, *plugged))
+
+
+@attrs.define(eq=False)
+class Known:
+    """Remembers the registered tools as the policy knows them, so that a run looks at those it is given alone."""
+
+    _last: tuple[Sequence[RegisteredTool], Mapping[str, Tool], Origins] | None = None
+
+    def origins(self, found: Sequence[RegisteredTool], own: Mapping[str, Tool]) -> Origins:
+        """Return them, the same as long as the tools are the same objects; safe to call from many threads."""
+        last = self._last
+        if last is None or last[0] is not found or last[1] is not own:
+            self._last = last = (found, own, origins_of(found, own))
+        return last[2]
 
 
 def readers_of(named: Chosen, lookup: Callable[[str], Chosen]) -> tuple[Reader, ...]:

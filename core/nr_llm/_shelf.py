@@ -8,7 +8,7 @@ import attrs
 
 from nr_llm._choice import Source, ToolChoice, choose, listed
 from nr_llm._configured import granted
-from nr_llm._gates import PolicySource, gate_of, read, readers_of
+from nr_llm._gates import Known, PolicySource, read, readers_of
 from nr_llm._models import Chosen
 from nr_llm.actors import Actor
 from nr_llm.configurations import Configuration
@@ -52,12 +52,14 @@ class Shelf:
         own: The program's own, by name; they go before plugins'.
         policy: Returns what the operator says.
         model: Looks up an alias or ``provider:model``.
+        known: Remembers the tools as the policy knows them.
     """
 
     host: Source | None
     own: Mapping[str, Tool]
     policy: PolicySource
     model: Callable[[str], Chosen]
+    known: Known = attrs.field(factory=Known)
 
     def tools(self) -> Mapping[str, Tool]:
         """Return every tool there is, by the name a model would use."""
@@ -91,7 +93,8 @@ class Shelf:
         reader = None if wanted.reader is None else attrs.evolve(wanted.reader, configuration=wanted.configuration)
         readers = None if reader is None else readers_of(reader, self.model)
         found = () if self.host is None else self.host.tools()
-        return gate_of(self.policy, wanted.actor, readers=readers, found=found, own=self.own)
+        origins = self.known.origins(found, self.own)
+        return Gate(policy=self.policy, actor=wanted.actor, readers=readers, origins=origins)
 
     def _granted(self, wanted: Wanted, gate: Gate, tools: ToolChoice | Iterable[ToolChoice] | None) -> Toolbox:
         registered = self.tools()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 import attrs
 
@@ -51,6 +51,14 @@ class Toolbox:
     def get(self, name: str) -> Tool | None:
         """Return the tool if this run may use it."""
         return self.registered.get(name) if name in self.offered else None
+
+    def within(self, names: Collection[str] | None) -> Toolbox:
+        """Return the toolbox of a run that goes on: of the tools, those that it began with; None for no bound."""
+        if names is None:
+            return self
+        offered = tuple(name for name in self.offered if name in names)
+        judged = tuple(decision for decision in self.judged if decision.tool in names)
+        return Toolbox(self.registered, offered, gate=self.gate, judged=judged)
 
     def denial(self, name: str) -> PolicyDecision | None:
         """

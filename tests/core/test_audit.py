@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from typing import Any
 
 import pytest
@@ -18,6 +19,7 @@ from nr_llm import (
     Runtime,
     StepKind,
     Suspended,
+    ToolCall,
     replay,
     tool,
 )
@@ -99,6 +101,47 @@ def test_a_whole_record_is_as_it_was(audit: WriteAudit):
 
     assert payloads(store, "tool")[0]["tool_arguments"] == {"what": f"milk {SECRET}"}
     assert replay(RunHistory(store, HOST), "r").differences == ()
+
+
+@pytest.mark.parametrize("level", ["none", "metadata"])
+@pytest.mark.parametrize("audit", WriteAudit)
+def test_a_turn_of_all_kinds(level: str, audit: WriteAudit):
+    """Of a turn of reads and writes, held and not, changed, declined and refused, writes alone are kept."""
+
+    @tool(effect="write", approval=False)
+    def note(what: str) -> str:
+        """Note something."""
+        return f"noted {what}"
+
+    @tool
+    def look(what: str) -> str:
+        """Look at something."""
+        return f"saw {what}"
+
+    turn = calling(
+        ("put", {"what": "write-1"}),
+        ("note", {"what": "write-2"}),
+        ("peek", {"what": "read-1"}),
+        ("look", {"what": "read-2"}),
+        ("put", {"what": "write-3"}),
+        ("nobody", {"what": "read-3"}),
+        ToolCall("c9", "put", {}, malformed="{read-4"),
+    )
+    store = MemoryStore()
+    settings: dict[str, Any] = {"store": store, "privacy": level, "policy": Policy(write_arguments=audit)}
+    tools = [put, note, peek, look]
+    with Runtime(tools=tools, providers=[ScriptedProvider(turn, "done")], model="scripted:m", **settings) as own:
+        own.run("hi", tools=tools, actor=Actor("ann"), run_id="r")
+        waiting = RunHistory(store, HOST).waiting("r")
+        decisions = [
+            waiting.decision(0, approve=True, arguments={"what": "write-4"}),
+            waiting.decision(2, approve=True, arguments={"what": "read-5"}),
+            waiting.decision(4, approve=False),
+        ]
+        own.decide("r", decisions, by=Actor("bob", approver=True))
+
+    found = set(re.findall(r"(?:read|write)-\d", str([one.step.payload for one in store.steps("r")])))
+    assert found == (set() if audit is WriteAudit.DIGEST else {"write-1", "write-2", "write-3", "write-4"})
 
 
 def test_other_steps_have_no_writes():

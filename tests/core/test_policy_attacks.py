@@ -33,8 +33,10 @@ from nr_llm import (
 )
 from nr_llm.config import Config, Table
 from nr_llm.errors import RunNotFoundError
+from nr_llm.feed import Feed, lines
 from nr_llm.hookspecs import hookimpl
-from nr_llm.privacy import PrivacyLevel
+from nr_llm.privacy import PrivacyLevel, StepFilter
+from nr_llm.redaction import Redactor
 from nr_llm.testing import ScriptedProvider, calling
 
 from tests.core.colours import COLOURS
@@ -269,6 +271,37 @@ class TestMeanwhile:
         assert [(one["tool"], one["zone"]) for one in told(found)] == [("keys", "private")]
 
 
+@tool(effect="write", data_class="public")
+def change() -> str:
+    """Change something."""
+    return "changed"
+
+
+class TestGoingOn:
+    @both
+    def test_a_run_gets_no_further_tools(self, colour: Any):
+        """Tools that are passed as a run goes on stand in for those it began with, and add none."""
+        own = runtime(calling(("change", {})), calling(("note", {}), ("copy", {})), "done", tools=[change, note])
+        held = colour.run(own, tools=["change"])
+        result = colour.resume(own, held, True, tools=[change, note, attrs.evolve(note, name="copy")])
+
+        assert ran(result) == [
+            "changed",
+            *(f"Tool {name!r} is not permitted in this run; it was not called." for name in ("note", "copy")),
+        ]
+
+    def test_what_closes_them_is_told_of_its_own_tools_alone(self):
+        """The record of such a run says nothing of tools that are not its business."""
+        store = MemoryStore()
+        own = runtime(calling(("change", {})), "done", tools=[change, boss], store=store)
+        own.run("hi", tools=["change"], actor=ANN, run_id="r")
+        waiting = RunHistory(store, HOST).waiting("r")
+        assert waiting is not None
+        own.decide("r", [waiting.decision(0, approve=True)], by=BOB, tools=["change", "boss"])
+
+        assert "policy" not in [one.step.kind for one in store.steps("r")]
+
+
 class Passing(ScriptedProvider):
     """A provider on this machine that passes some models' conversations on."""
 
@@ -354,6 +387,7 @@ class TestZones:
         assert own.explain("note", configuration="night")[0].zone == "private"
 
 
+FORM = {"type": "object", "properties": {"code": {"type": "string"}}, "required": ["code"]}
 INVENTED = "the salary is 90000, and more text"
 
 
@@ -389,8 +423,20 @@ class TestRecords:
         assert [one["tool"] for one in kept] == ["logs"]
         assert INVENTED not in str([one.step.payload for one in store.steps("r")])
 
+    @pytest.mark.parametrize("level", PrivacyLevel)
+    def test_whoever_watches(self, level: PrivacyLevel):
+        """Sees what the policy closed at every level, and what a model made up where content may be seen."""
+        own = runtime(
+            calling((INVENTED, {}), ("note", {})),
+            "done",
+            tools=[note, boss],
+            policy=Policy(tools={"note": False}),
+            actor=Actor("root", admin=True),
+        )
+        seen = "".join(lines(own.stream("hi", tools=["note", "boss"]), Feed(filter=StepFilter(level, Redactor()))))
 
-FORM = {"type": "object", "properties": {"code": {"type": "string"}}, "required": ["code"]}
+        assert seen.count('"tool_disabled"') == 2
+        assert (INVENTED in seen) is level.keeps_content
 
 
 class TestForms:

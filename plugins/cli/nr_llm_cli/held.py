@@ -6,10 +6,11 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import attrs
-from nr_llm._gates import gate_of
+from nr_llm._gates import origins_of
 from nr_llm._json import encode
 from nr_llm.approvals import WaitingCall, WaitingRun, waiting_calls
 from nr_llm.diffs import ADDED, PLACE, REMOVED
+from nr_llm.policy import Gate
 from nr_llm.previews import WITHHELD, CallPreview
 from nr_llm.records import RunHead, RunStatus, StoredRun
 
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from nr_llm import PluginHost
     from nr_llm.actors import Actor
     from nr_llm.plugins import RegisteredTool
-    from nr_llm.policy import Gate
     from nr_llm.state import RunState
 
 SHOWN: Final = 4_000
@@ -152,7 +152,7 @@ def _asked_for(call: WaitingCall) -> Iterator[Line]:
 
 def _gate(host: PluginHost, actor: Actor) -> Gate:
     """Return the gate of somebody who is shown things, to whom nothing is sent."""
-    return gate_of(lambda: host.policy, actor, found=host.tools())
+    return Gate(policy=lambda: host.policy, actor=actor, origins=origins_of(host.tools()))
 
 
 def argument_lines(arguments: Mapping[str, Any], *, most: int | None) -> Iterator[str]:

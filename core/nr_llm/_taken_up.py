@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Unpack
+from collections.abc import Iterable
+from typing import Any, TypeVar, Unpack
 
 from nr_llm._assembly import Assembly, Setting
 from nr_llm._checks import check_settings
@@ -21,10 +22,12 @@ from nr_llm._deciding import (
 from nr_llm._keeping import Taking
 from nr_llm._run_settings import ResumeSettings
 from nr_llm.actors import Actor
-from nr_llm.approvals import Decisions, Submissions, decided
+from nr_llm.approvals import Decision, Decisions, Submission, Submissions, decided
 from nr_llm.errors import ConfigurationError, InvalidValueError
 from nr_llm.inputs import submitted
 from nr_llm.records import RunStatus
+
+Said = TypeVar("Said", Decision, Submission)
 
 
 def as_decided(
@@ -38,7 +41,7 @@ def as_decided(
 ) -> Setting:
     """Return a stored run that waits with what somebody decided; it acts on behalf of its owner."""
     held = _held(assembly, run_id, RunStatus.WAITING_FOR_APPROVAL, by=by, settings=settings)
-    decisions = tuple(decisions)
+    decisions = _each(decisions, Decision, path="decisions")
     check_decider(held, decisions, by=by, configuration=configured_again(held.state, assembly.host))
     state = decided(held.state, decisions)
     taking = Taking(held.run, decision_step(held.state, decisions, by=by))
@@ -59,7 +62,7 @@ def as_submitted(
 ) -> Setting:
     """Return a stored run that waits with what somebody filled in; it acts on behalf of its owner."""
     held = _held(assembly, run_id, RunStatus.WAITING_FOR_INPUT, by=by, settings=settings)
-    submissions = tuple(submissions)
+    submissions = _each(submissions, Submission, path="submissions")
     state = submitted(held.state, submissions)
     taking = Taking(held.run, input_step(held.state, submissions, by=by))
     setting = assembly.resumed(state, settings, actor=held.run.head.actor, streamed=streamed, taking=taking)
@@ -67,6 +70,15 @@ def as_submitted(
     permit_calls(held, by=by, tools=tools)
     check_filler(held, submissions, by=by, tools=tools, configuration=configuration)
     return setting
+
+
+def _each(given: Any, kind: type[Said], *, path: str) -> tuple[Said, ...]:
+    """Return what is said to the calls of a turn, refused by name where it is something else."""
+    found = tuple(given) if isinstance(given, Iterable) else (given,)
+    wrong = [one for one in found if not isinstance(one, kind)] if isinstance(given, Iterable) else [given]
+    if wrong:
+        raise InvalidValueError(f"must be a list of {kind.__name__}, not {type(wrong[0]).__name__}", path=path)
+    return found
 
 
 def _held(assembly: Assembly, run_id: str, status: RunStatus, *, by: Actor, settings: ResumeSettings) -> Held:

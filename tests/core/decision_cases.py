@@ -362,6 +362,10 @@ class DecisionCases:
         nobody: Any = None
         with pytest.raises(InvalidValueError, match="by: must be an Actor, not NoneType"):
             self.decide(face, harness, yes, by=nobody)
+        for odd_list, told in ((yes, "not Decision"), ([True], "not bool"), (None, "not NoneType")):
+            lists: Any = odd_list
+            with pytest.raises(InvalidValueError, match=f"decisions: must be a list of Decision, {told}"):
+                harness.runtime.decide("r", lists, by=BOB)
         with pytest.raises(InvalidValueError, match="no index of a waiting call"):
             self.waiting(store).decision(7, approve=True)
         with pytest.raises(InvalidValueError, match="on behalf of its owner"):

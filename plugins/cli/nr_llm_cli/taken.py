@@ -25,6 +25,8 @@ from nr_llm_cli.turn import perform_again
 from nr_llm_cli.whoami import decider
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from nr_llm import PluginHost
     from nr_llm.approvals import WaitingCall, WaitingRun
     from nr_llm.runtime import Runtime
@@ -46,6 +48,7 @@ class Taken:
         relay: Tells of what happens.
         reporter: Who is told of what happens.
         asking: What becomes of calls it waits with next, as `approver_of` takes it.
+        files: Plugins given as files.
     """
 
     waiting: WaitingRun
@@ -56,6 +59,7 @@ class Taken:
     relay: Relay
     reporter: Reporter
     asking: str | None
+    files: tuple[Path, ...] = ()
 
     def chosen(self, indices: tuple[int, ...]) -> tuple[WaitingCall, ...]:
         """
@@ -117,7 +121,7 @@ class Taken:
                 return going_on(self.runtime, self.waiting.run.run_id, said, **settings)
 
         try:
-            turn = perform_again(self.runtime, self.waiting, self.reporter, first, approver=approver)
+            turn = perform_again(self.runtime, self.waiting, self.reporter, first, files=self.files, approver=approver)
         except UnknownNameError as error:
             raise self._without_model(error) if error.kind in ("provider", "model") else error from None
         if turn.failure is not None:
@@ -181,6 +185,7 @@ def taking_up(
             relay=relay,
             reporter=reporter,
             asking=asks(**telling),
+            files=tuple(options["files"]),
         )
 
 

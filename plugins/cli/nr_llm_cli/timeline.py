@@ -88,10 +88,18 @@ def _package(facts: Any) -> str:
 
 
 def _remarks(run: StoredRun) -> list[str]:
-    level = run.head.privacy
+    level, remarks = run.head.privacy, list[str]()
     if not level.keeps_content:
-        return ["", f"What was said is not kept at level {level}."]
-    return ["", MASKED] if str(level) == "redacted" else []
+        remarks.append(f"What was said is not kept at level {level}.")
+    elif str(level) == "redacted":
+        remarks.append(MASKED)
+    if run.status in _DECIDE:
+        remarks.append(f"What it waits with is shown, and decided, by nr-llm runs {_DECIDE[run.status]} {run.run_id}")
+    return ["", *map(one_line, remarks)] if remarks else []
+
+
+_DECIDE: Final = {RunStatus.WAITING_FOR_APPROVAL: "approve", RunStatus.WAITING_FOR_INPUT: "input"}
+"""The command by which a run that waits goes on."""
 
 
 def _timeline(steps: Iterable[StoredStep]) -> Iterator[str]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import attrs
@@ -87,6 +89,7 @@ def perform(
     reporter: Reporter,
     *,
     kept: bool = False,
+    files: Sequence[Path] = (),
     approver: Approver | None = None,
     **settings: Any,
 ) -> Turn:
@@ -98,6 +101,7 @@ def perform(
         prompt: The question, or the conversation so far.
         reporter: Who is told.
         kept: Whether the run is in a store.
+        files: Plugins given as files: whoever goes on with the run names them again.
         approver: Decides when the run waits for a person; None leaves it waiting.
         **settings: Those of `Runtime.stream`.
 
@@ -115,7 +119,7 @@ def perform(
                     reporter.event(event)
         return stream.outcome
 
-    return _watched(reporter, first, lambda: stream.state, approver=approver, kept=kept)
+    return _watched(reporter, first, lambda: stream.state, approver=approver, kept=kept, files=files)
 
 
 def perform_again(
@@ -124,6 +128,7 @@ def perform_again(
     reporter: Reporter,
     go_on: Callable[[], Outcome],
     *,
+    files: Sequence[Path] = (),
     approver: Approver | None,
 ) -> Turn:
     """
@@ -134,6 +139,7 @@ def perform_again(
         waiting: The run.
         reporter: Who is told; of the steps somebody else has to tell it.
         go_on: Goes on.
+        files: As for `perform`.
         approver: Decides when the run waits again; None leaves it waiting.
 
     Raises:
@@ -143,7 +149,7 @@ def perform_again(
     if state is None:
         raise StoreError(str(waiting.unreadable))
     reporter.begin(attrs.evolve(_about(runtime, state.model, None), run_id=state.run_id))
-    return _watched(reporter, go_on, lambda: state, approver=approver, kept=True)
+    return _watched(reporter, go_on, lambda: state, approver=approver, kept=True, files=files)
 
 
 def _watched(
@@ -153,6 +159,7 @@ def _watched(
     *,
     approver: Approver | None,
     kept: bool,
+    files: Sequence[Path],
 ) -> Turn:
     try:
         outcome = _decided(first(), reporter, approver)
@@ -165,7 +172,7 @@ def _watched(
         reporter.fail(failure_of(error), error)
         raise
     reporter.finish(outcome)
-    return _ended(outcome, kept=kept)
+    return _ended(outcome, kept=kept, files=files)
 
 
 def _decided(outcome: Outcome, reporter: Reporter, approver: Approver | None) -> Outcome:
@@ -186,9 +193,9 @@ def _about(runtime: Runtime, model: str | None, configuration: str | None) -> Ab
     return About(run_id="", model=name, host=endpoint.host, local=stays, notice=known.notice)
 
 
-def _ended(outcome: Outcome, *, kept: bool = False) -> Turn:
+def _ended(outcome: Outcome, *, kept: bool = False, files: Sequence[Path] = ()) -> Turn:
     if isinstance(outcome, Suspended):
-        return Turn(None, suspension(outcome, kept=kept))
+        return Turn(None, suspension(outcome, kept=kept, files=files))
     code = REASONS[outcome.reason]
     if code is Exit.OK:
         return Turn(outcome.messages)
@@ -213,14 +220,15 @@ _REASONS = {
 }
 
 
-def suspension(suspended: Suspended, *, kept: bool) -> Failure:
+def suspension(suspended: Suspended, *, kept: bool, files: Sequence[Path] = ()) -> Failure:
     """Return what a suspended run waits for, and how it goes on."""
     run_id, calls = suspended.run_id, ", ".join(one.call.name for one in suspended.waiting)
     what, word = ("fill in", "input") if suspended.state.awaits_input else ("approve", "approve")
     who = f"Run {run_id}" if kept else "The run"
     message = f"{who} waits for a person to {what} {calls}; nothing of this turn was executed."
-    ways = ", ".join(f"nr-llm runs {way} {run_id}" for way in (word, "deny"))
-    hint = f"Decide: {ways}; or end it: nr-llm runs cancel {run_id}." if kept else _UNKEPT
+    named = "".join(f" --plugin {shlex.quote(str(file))}" for file in files)
+    ways = " or ".join(f"nr-llm runs {way} {run_id}{named}" for way in (word, "deny"))
+    hint = f"Decide: {ways}; or end it: nr-llm runs cancel {run_id}" if kept else _UNKEPT
     return Failure(Exit.SUSPENDED, message, hint, run_id)
 
 

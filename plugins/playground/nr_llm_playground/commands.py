@@ -67,8 +67,8 @@ def playground(
     """
     Serve a page to run, watch, approve and replay conversations.
 
-    The address holds the key of this launch and is printed once.  Whoever opens it acts as an administrator, with
-    every installed tool.  Ctrl-C stops the server and settles what is under way.
+    The address holds the key of this launch and is printed once.  Whoever opens it acts as you and as an administrator,
+    with every installed tool.  Ctrl-C stops the server and settles what is under way.
     """
     from nr_llm_playground.guard import is_loopback
     from nr_llm_playground.serve import bound
@@ -193,4 +193,6 @@ def _tell(write: Callable[[str], None], address: str, *, host: str, port: int, a
         write(document(told))
     else:
         write(f"Playground: {address}")
-        click.echo("Whoever has this address runs tools as you. Ctrl-C stops it.", err=True)
+        click.echo(
+            "Whoever has this address runs tools as you, and is an administrator here. Ctrl-C stops it.", err=True
+        )

@@ -77,7 +77,10 @@ def test_a_run_that_waits_tells_its_name(shop: Shop) -> None:
     assert result.exit_code == 7
     assert run.status is RunStatus.WAITING_FOR_APPROVAL
     assert f"Run {run.run_id} waits for a person to approve erase; nothing of this turn" in result.stderr
-    assert f"nr-llm runs deny {run.run_id}; or end it: nr-llm runs cancel {run.run_id}." in result.stderr
+    named = f"{run.run_id} --plugin {shop.folder / 'script.py'}"
+    assert f"Decide: nr-llm runs approve {named} or nr-llm runs deny {named}; or end it: " in result.stderr
+    assert result.stderr.endswith(f"nr-llm runs cancel {run.run_id}\n")
+    assert f"decided, by nr-llm runs approve {run.run_id}\n" in shop("runs", "show", run.run_id).stdout
     assert "Choose other tools with -T" in unkept.stderr
 
 

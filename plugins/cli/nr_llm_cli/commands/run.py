@@ -105,6 +105,7 @@ def run(context: click.Context, /, prompt: str, **options: Any) -> int:
             attachments=attached.attachments,
             dry_run=rest["dry_run"],
             kept=stored,
+            files=asked.files,
             approver=approver_of(mode, host, runtime, console=console, relay=relay, kept=stored),
         )
     if turn.failure is not None:

@@ -251,8 +251,8 @@ def tried_elsewhere(python: str, *, found: Sequence[str], shared: bool) -> list[
     Return the folders of tests that a Python leaves to other sessions.
 
     Pages and the checkout's files are what they are under any Python: the oldest reads them, whose grammar is the
-    smallest. What holds on the oldest and the newest holds between them: there the packages are tried alone, not all of
-    them together, nor what databases refuse. Core and codecs have sessions of their own, under the Python of nox itself.
+    smallest. What holds on the oldest and the newest holds between them: there the packages are tried alone, not
+    all together, nor what databases refuse. Core and codecs have sessions of their own, under the Python of nox itself.
 
     Args:
         python: The version that is to run tests.

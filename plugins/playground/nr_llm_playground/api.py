@@ -21,7 +21,7 @@ from nr_llm_playground.bodies import read_object
 from nr_llm_playground.context import context_of
 from nr_llm_playground.demo import demo_lines
 from nr_llm_playground.live import Segment
-from nr_llm_playground.past import PAGE, Wanted, listed, pending, replayable, stored_lines, summary, waits
+from nr_llm_playground.past import PAGE, Record, Wanted, listed, pending, replayable, summary, waits
 from nr_llm_playground.refusals import Refusal
 from nr_llm_playground.replies import FEED, NO_STORE, Lines, json_reply
 from nr_llm_playground.running import begun, gone_on
@@ -154,8 +154,8 @@ class Api:
             segment = last  # of what went before they see nothing: what they decided is where it begins for them
         if segment is not None and (number is not None or not await self._left_behind(segment)):
             return self._watched(segment, actor, after=-1 if after is None else after)
-        lines = await server.asked(partial(self._stored, run_id, actor))
-        return self._feed(_each(lines))
+        record, history = await server.asked(partial(self._record, run_id, actor))
+        return self._feed(self._told(record, history))
 
     async def _left_behind(self, segment: Segment) -> bool:
         """Return whether a run that waited here went on elsewhere, so that its record says more than its lines."""
@@ -165,7 +165,14 @@ class Api:
         run = await self._server.asked(partial(store.run, segment.run_id))
         return run is not None and waits(run.status) is None
 
-    def _stored(self, run_id: str, actor: Actor) -> list[bytes]:
+    async def _told(self, record: Record, history: RunHistory) -> AsyncIterator[bytes]:
+        """Yield a stored run as a feed, a few steps at a time: as many as its reader takes are held, and no more."""
+        yield record.begin()
+        while lines := await self._server.asked(partial(record.steps, history)):
+            yield b"".join(lines)
+        yield record.end()
+
+    def _record(self, run_id: str, actor: Actor) -> tuple[Record, RunHistory]:
         history = self._server.history(actor)
         if history is None:
             raise RunNotFoundError(run_id)
@@ -180,7 +187,7 @@ class Api:
         seen = level if read else str(level_of(View.FACTS, run.head.privacy))
         facts: dict[str, JSON] = {"level": level, "view_level": seen, "filtered": seen != "full"}
         facts |= {"configuration": run.head.configuration, "host": None, "local": None}
-        return list(stored_lines(run, history.steps(run_id), held=held, facts=facts))
+        return Record(run=run, held=held, facts=facts, most=self._server.caps.line_bytes), history
 
     def _held(self, history: RunHistory, run_id: str, actor: Actor) -> list[JSON] | None:
         waiting = history.waiting(run_id)

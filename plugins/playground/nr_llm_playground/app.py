@@ -75,7 +75,7 @@ class Playground:
             await RedirectResponse(address, 307)(scope, receive, send)
             return
         if path != "/":  # the page itself may be opened from anywhere: it holds nothing
-            doors.check_origin(request.headers, host)
+            doors.check_origin(request.headers, host, scheme=request.url.scheme)
         if path.startswith("/api/"):
             check_header(request.headers)
         await self._router({**scope, "app": self}, receive, send)  # with one, its refusals are raised

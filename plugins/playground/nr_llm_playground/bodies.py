@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, Final
 
 import attrs
 from nr_llm._json import decode
@@ -72,6 +72,9 @@ async def read_object(
     return known(value, fields, where="the body")
 
 
+LONGEST: Final = 20
+"""Digits of a length that is read as a number; Python reads none of thousands."""
+
 _LAST = {"Connection": "close"}
 """A refused body may still be on its way: the connection is not used again."""
 
@@ -91,7 +94,7 @@ def check_kind(given: list[str]) -> None:
 
 async def _read(request: Request, body: bytearray, *, most: int, held: Held) -> None:
     declared = request.headers.get("content-length", "0")
-    if not declared.isdecimal() or int(declared) > most:
+    if not declared.isdecimal() or len(declared) > LONGEST or int(declared) > most:
         raise _too_large(most)
     async for piece in request.stream():
         if len(body) + len(piece) > most:

@@ -84,20 +84,22 @@ class Doors:
             raise Refusal(400, "host", f"{host[:100]} is not served here.")
         return host
 
-    def check_origin(self, headers: Headers, host: str) -> None:
+    def check_origin(self, headers: Headers, host: str, *, scheme: str = "http") -> None:
         """
         Refuse what another origin's page sends.
 
         Args:
             headers: Of the request.
             host: The host that it names.
+            scheme: That of the request; ``http`` may be what something in front makes of ``https``.
 
         Raises:
             Refusal: So it is.
         """
         for origin in headers.getlist("origin"):
             found = _ORIGIN.fullmatch(origin)
-            if found is None or (found[1].lower() != host and origin.lower() not in self.origins):
+            own = found is not None and found[1].lower() == host and not (scheme == "https" and origin[:5] == "http:")
+            if found is None or not (own or origin.lower() in self.origins):
                 raise Refusal(403, "origin", "The request comes from a page of another origin.")
         site = headers.get("sec-fetch-site", "same-origin")
         if site not in {"same-origin", "none"} and not (self.origins and "origin" in headers):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Final
 
 import attrs
@@ -20,13 +20,16 @@ from nr_llm.steps import StepKind
 from nr_llm.stores import RunQuery
 from nr_llm.toolbox import Toolbox
 
-from nr_llm_playground.lines import line_of
+from nr_llm_playground.lines import bounded, line_of
 
 PAGE: Final = 50
 """Runs of one page of the history."""
 
 SEARCHED: Final = 200
 """Runs that a search for a text looks at before it says how to go on."""
+
+STEPS: Final = 20
+"""Steps of a stored run that are read at once, to be told as a feed."""
 
 PROMPT_CHARACTERS: Final = 120
 """Characters of a question that the history shows."""
@@ -189,36 +192,63 @@ def replayable(run: StoredRun) -> tuple[bool, str | None]:
     return True, None
 
 
-def stored_lines(
-    run: StoredRun, steps: Sequence[StoredStep], *, held: list[JSON] | None, facts: Mapping[str, JSON]
-) -> Iterator[bytes]:
+@attrs.define(kw_only=True, eq=False)
+class Record:
     """
-    Yield a stored run as a feed tells it: ``context``, its steps, one last line that says what it is now.
+    Tells a stored run as a feed does: ``context``, its steps, one last line that says what it is now.
 
-    Args:
+    A request holds the whole conversation before it, so a long run told at once is the square of its length.
+
+    Attributes:
         run: The run.
-        steps: Its steps.
         held: The calls it waits with, for who may decide on them, or None.
         facts: What the first line says beside the run and its model.
+        most: Bytes that a line may have.
     """
-    began = run.head.began
-    yield line_of("context", 0, run_id=run.run_id, model=run.head.model, segment=0, source="store", **facts, t=0)
-    for step in steps:
-        at = max(0.0, 1000 * (step.at - began))
-        yield line_of("step", step.sequence + 1, step=step.step.to_dict(), at=step.at, t=round(at))
-    name, fields = _end(run, steps, held)
-    ended = max(0.0, 1000 * (run.updated - began))
-    yield line_of(name, len(steps) + 1, run_id=run.run_id, **fields, t=round(ended))
+
+    run: StoredRun
+    held: list[JSON] | None
+    facts: Mapping[str, JSON]
+    most: int
+    _told: int = attrs.field(default=-1, init=False)
+    _reply: StoredStep | None = attrs.field(default=None, init=False)
+
+    def begin(self) -> bytes:
+        """Return the first line."""
+        run = self.run
+        return line_of(
+            "context", 0, run_id=run.run_id, model=run.head.model, segment=0, source="store", **self.facts, t=0
+        )
+
+    def steps(self, history: RunHistory) -> list[bytes]:
+        """Return the lines of the next steps; none when all are told."""
+        steps = history.steps(self.run.run_id, after=self._told, limit=STEPS)
+        for step in steps:
+            self._told = step.sequence
+            self._reply = step if step.step.kind == StepKind.LLM else self._reply
+        return [self._step(step) for step in steps]
+
+    def end(self) -> bytes:
+        """Return the last line."""
+        name, fields = _end(self.run, self._reply, self.held)
+        return line_of(name, self._told + 2, run_id=self.run.run_id, **fields, t=self._since(self.run.updated))
+
+    def _step(self, step: StoredStep) -> bytes:
+        told = line_of("step", step.sequence + 1, step=step.step.to_dict(), at=step.at, t=self._since(step.at))
+        return bounded(told, most=self.most)
+
+    def _since(self, at: float) -> int:
+        return round(max(0.0, 1000 * (at - self.run.head.began)))
 
 
-def _end(run: StoredRun, steps: Sequence[StoredStep], held: list[JSON] | None) -> tuple[str, dict[str, JSON]]:
+def _end(run: StoredRun, reply: StoredStep | None, held: list[JSON] | None) -> tuple[str, dict[str, JSON]]:
     """Return the last line of a run as it is now; one that is under way elsewhere is said to be unfinished."""
     if (name := waits(run.status)) is not None:
         return name, {"pending": held or []}
     if run.status is None or not run.status.terminal:
         return "unfinished", {"status": run.raw_status}
     reason = next((one for one in TerminationReason if one == run.raw_reason), None)
-    used: dict[str, Any] = {**run.totals.to_dict(), "reason": run.raw_reason, "currency": None, **_answer(steps)}
+    used: dict[str, Any] = {**run.totals.to_dict(), "reason": run.raw_reason, "currency": None, **_answer(reply)}
     name = _GUARDED.get(reason) if reason is not None else None
     if name is not None:
         return name, {**used, "guardrail": run.error}
@@ -228,9 +258,9 @@ def _end(run: StoredRun, steps: Sequence[StoredStep], held: list[JSON] | None) -
     return name, used
 
 
-def _answer(steps: Sequence[StoredStep]) -> dict[str, JSON]:
+def _answer(reply: StoredStep | None) -> dict[str, JSON]:
     """Return the answer, as far as it was kept: what the model said last without a call."""
-    last = next((step.step for step in reversed(steps) if step.step.kind == StepKind.LLM), None)
+    last = None if reply is None else reply.step
     if last is None or last.payload.get("requested_tool_calls") or last.payload.get("requested_tool_names"):
         return {}
     return {name: last.payload[name] for name in ("content", "content_length") if name in last.payload}

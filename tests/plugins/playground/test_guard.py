@@ -119,6 +119,13 @@ class TestOrigins:
             DOORS.check_origin(Headers(headers), "localhost:8765")
         assert (caught.value.status, caught.value.code) == (403, "origin")
 
+    def test_a_page_that_was_not_encrypted(self) -> None:
+        """Whoever is on the way may have written it; it has the same host, and is no page of an encrypted one."""
+        for scheme, origin in (("https", "https://a.test"), ("http", "http://a.test"), ("http", "https://a.test")):
+            DOORS.check_origin(Headers({"origin": origin}), "a.test", scheme=scheme)
+        with pytest.raises(Refusal):
+            DOORS.check_origin(Headers({"origin": "http://a.test"}), "a.test", scheme="https")
+
     def test_every_origin_counts(self) -> None:
         """Of two that are said both have to be right."""
         both = Headers(raw=[(b"origin", b"http://localhost:8765"), (b"origin", b"http://evil.test")])

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
 import attrs
 import pytest
 from nr_llm import MemoryStore, PrivacyLevel, RunStatus
-from nr_llm.records import RunChange, RunHead
+from nr_llm.records import RunChange, RunHead, StoredStep
 from nr_llm.testing import calling
 from nr_llm_cli import exported
+from nr_llm_playground import Caps
 from nr_llm_playground.past import PROMPT_CHARACTERS
 
+from tests.plugins.playground.client import Exchange
 from tests.plugins.playground.shop import ANN, ORDER, SENDS, opened
 
 BODY = {"prompt": "How many lamps?"}
@@ -128,6 +131,25 @@ class TestList:
         asyncio.run(main())
 
 
+class Counting(MemoryStore):
+    """A store that says which steps it was asked for."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.read: list[int] = []
+
+    def steps(self, run_id: str, *, after: int = -1, limit: int | None = None) -> Sequence[StoredStep]:
+        """Return steps of a run, and remember from where on."""
+        self.read.append(after)
+        return super().steps(run_id, after=after, limit=limit)
+
+
+async def told(feed: Exchange) -> AsyncIterator[dict[str, Any]]:
+    """Yield the lines of a feed to its end."""
+    while (line := await feed.line()) is not None:
+        yield line
+
+
 class TestStored:
     """A run that is over, from its record."""
 
@@ -154,6 +176,33 @@ class TestStored:
                 assert last["usage"] == {}
                 known = (await client.get(f"/api/runs/{run_id}")).json()
                 assert (known["replayable"], known["why_not"], known["live"]) == (True, None, False)
+
+        asyncio.run(main())
+
+    def test_a_long_one(self) -> None:
+        """It is read a few steps at a time, as its reader takes them, and no line is longer than the bound."""
+
+        async def main() -> None:
+            store = Counting()
+            turns = [calling(("stock", {"article": f"lamp {number}" + " of brass" * 300})) for number in range(12)]
+            async with opened(*turns, "done", store=store, privacy="full") as (client, _, _):
+                body = BODY | {"tools": ["stock"], "limits": {"rounds": 20}}
+                run_id = (await client.post("/api/runs", body)).lines[0]["run_id"]
+            async with opened("ok", store=store, caps=Caps(line_bytes=16_000)) as (client, _, _):
+                store.read.clear()
+                async with client.watching("GET", f"/api/runs/{run_id}/events") as feed:
+                    feed.stall()
+                    for _ in range(20):  # as often as something could be read meanwhile
+                        await asyncio.to_thread(int)
+                    assert len(store.read) <= 1
+                    feed.takes.set()
+                    lines = [line async for line in told(feed)]
+                assert len(store.read) == 3
+                assert [line["seq"] for line in lines] == list(range(len(lines)))
+                assert sum(line["event"] == "step" for line in lines) == 12 * 3 + 2
+                assert (lines[-1]["event"], lines[-1]["content"]) == ("done", "done")
+                assert max(len(line) for line in feed.reply.body.splitlines(keepends=True)) <= 16_000
+                assert any(line.get("cut") for line in lines)
 
         asyncio.run(main())
 

@@ -175,6 +175,56 @@ def test_focus_is_not_stolen(page: Any) -> None:
     expect(page.locator("#find-text")).to_have_value("sofa")
 
 
+@pytest.mark.parametrize("context_settings", [WIDE], ids=["wide"])
+def test_focus_is_not_lost(page: Any) -> None:
+    """What has the focus and goes hands it on to what comes in its place."""
+    page.fill("#prompt", "Please tidy up the catalogue")
+    page.locator("#tools > summary").click()
+    page.get_by_role("button", name="All", exact=True).click()
+    page.locator("#prompt").press("Control+Enter")
+    page.locator(".call").first.wait_for()
+    expect(page.locator("#again")).to_be_focused()
+    for call in page.locator(".call").all():
+        call.get_by_label("Deny").check()
+    page.locator(".decide .main").press("Enter")
+    page.locator('#strip[data-status="done"]').wait_for()
+
+    expect(page.locator("#main")).to_be_focused()
+
+
+@pytest.mark.parametrize("context_settings", [{**WIDE, "forced_colors": "active"}], ids=["forced"])
+def test_what_is_chosen_shows_in_forced_colours(page: Any) -> None:
+    """Where the system takes colours and shadows away, the chosen step and run have an outline."""
+    table(page)
+
+    for chosen in ('.step[aria-current="true"]', "#past a[aria-current]"):
+        assert page.locator(chosen).evaluate("node => getComputedStyle(node).outlineStyle") == "solid"
+    assert (
+        page.locator('.step:not([aria-current="true"])').first.evaluate("node => getComputedStyle(node).outlineStyle")
+        == "none"
+    )
+
+
+@pytest.mark.parametrize("context_settings", [{"viewport": {"width": 320, "height": 640}}], ids=["320"])
+def test_nothing_is_wider_than_320_pixels(page: Any, world: World) -> None:
+    """Long words, text from right to left and wide tables wrap or scroll by themselves."""
+    word = "Donaudampfschifffahrtselektrizitätenhauptbetriebswerkbau" * 6
+    text = f"{word} \u0645\u0631\u062d\u0628\u0627 {word}"
+    table = {"type": "table", "label": text, "data": {"columns": [text] * 30, "rows": [[text] * 30]}}
+    tool = {"kind": "tool", "round": 1, "tool_name": word, "tool_result": text, "tool_artifacts": [table]}
+    reply = {"kind": "llm", "round": 1, "content": text, "requested_tool_calls": [{"id": "c", "name": word}]}
+    last = {"event": "error", "run_id": "r", "error": {"class": word, "message": text}}
+    world.canned["r"] = [
+        {"event": "context", "run_id": "r", "model": word},
+        *({"event": "step", "step": one} for one in (reply, tool)),
+        last,
+    ]
+    page.goto(f"{page.url}#run=r")
+    page.locator(".end").wait_for()
+
+    assert page.evaluate("document.documentElement.scrollWidth") == 320
+
+
 @pytest.mark.parametrize("context_settings", [{**WIDE, "color_scheme": "light"}], ids=["wide"])
 def test_the_theme_can_be_chosen_and_stays(page: Any) -> None:
     """Auto, light, dark; the choice outlives a reload."""

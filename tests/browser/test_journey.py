@@ -194,6 +194,47 @@ def test_the_address_leads_back_to_a_step(page: Any) -> None:
     expect(other.locator('#past a[aria-current="page"]')).to_have_count(1)
 
 
+def test_back_leads_to_the_run_before(page: Any) -> None:
+    """Each run has an entry of its own among the pages that were seen, also one that was begun on the page."""
+    ask(page, "List the orders")
+    first = page.url
+    ask(page, "Please write")
+    page.go_back()
+    expect(page.get_by_test_id("answer")).to_contain_text("five open orders")
+
+    assert page.url == first
+    page.go_back()
+    expect(page.locator("#welcome")).to_be_visible()
+    page.go_forward()
+    expect(page.get_by_test_id("answer")).to_contain_text("five open orders")
+
+
+def test_what_waits_and_the_summary_are_in_view(page: Any) -> None:
+    """The beginning of what waits for a person is in the window, and so is what the run has come to."""
+    ask(page, "Please tidy up", tools=["rename", "remove", "orders"], wait="awaiting_approval")
+
+    expect(page.locator(".decide h3").first).to_be_in_viewport(ratio=1)
+    expect(page.locator(".status")).to_be_in_viewport(ratio=1)
+    page.locator(".decide .main").scroll_into_view_if_needed()
+    expect(page.locator(".status")).to_be_in_viewport(ratio=1)
+
+
+def test_a_run_is_listed_once_it_has_begun(page: Any) -> None:
+    """The history has it while it goes on."""
+    ask(page, "Please count", tools=["count_all"], wait="running")
+
+    expect(page.locator("#past a")).to_have_count(1)
+
+
+def test_a_page_that_nobody_sees_tells_by_its_title(page: Any) -> None:
+    """A browser gives a hidden page no frames, and somebody waits for it to say that it waits."""
+    hide = "Object.defineProperty(document, 'hidden', {get: () => true}); window.requestAnimationFrame = () => 1"
+    page.evaluate(hide)
+    ask(page, "Please tidy up", tools=["rename", "remove", "orders"], wait="awaiting_approval")
+
+    expect(page).to_have_title("Waits for approval – nr-llm playground")
+
+
 def test_a_waiting_run_is_decided_after_a_reload(page: Any) -> None:
     """Whoever comes back to a run that waits still finds its calls."""
     ask(page, "Please tidy up", tools=["rename", "remove", "orders"], wait="awaiting_approval")

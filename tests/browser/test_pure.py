@@ -261,3 +261,78 @@ def test_the_address_is_read_as_it_is_written(page: Any) -> None:
     route = {"run": "a b&c=#d", "tab": "event", "pos": "3"}
 
     assert module(page, "route", "m.read(m.write({...a, bad: 1}))", route) == route
+
+
+STEPS: list[dict[str, Any]] = [
+    {"kind": "request", "messages_sent": [{"role": "user", "content": "hi"}], "tool_specs": ["t"]},
+    {"kind": "llm", "content": "a", "reasoning": "b", "requested_tool_calls": [{"id": "c", "name": "t"}]}
+    | {"requested_tool_names": ["t"], "finish_reason": "stop", "finish_detail": "x", "raw": {}, "cost": "1"},
+    {"kind": "tool", "tool_name": "t", "tool_call_id": "c", "tool_arguments": {}, "tool_result": "r"}
+    | {"tool_artifacts": [{"type": "table", "label": "l", "data": {"columns": ["a"], "rows": [[1]]}}]}
+    | {"tool_is_error": True, "tool_executed": True, "tool_artifacts_types": ["table"], "tool_artifacts_count": 1},
+    {"kind": "approval", "requested_tool_calls": [{"id": "c", "name": "t"}], "previews": [{"tool": "t", "lines": []}]},
+    {"kind": "approval", "decided_by": "ann", "decisions": [{"index": 0, "tool": "t"}], "edited_arguments": [{}]},
+    {"kind": "context", "context_budget": {"budget": 1, "remaining": -1}},
+]
+CALL = {"index": 0, "name": "t", "waits": True, "arguments": {}, "digest": "d", "malformed": "{", "form": {}}
+ENDS: list[dict[str, Any]] = [
+    {"event": "awaiting_approval", "pending": [{**CALL, "form": None, "preview": {"lines": ["+a"]}}]},
+    {"event": "awaiting_input", "pending": [CALL]},
+    {"event": "done", "reason": "completed", "content": "x", "usage": {"input_tokens": 1}, "cost": "1"},
+    {"event": "error", "reason": "error", "error": {"class": "E", "message": "m"}, "guardrail": "g", "truncated": True},
+]
+OTHERS: list[dict[str, Any]] = [
+    {"event": "text", "text": "a"},
+    {"event": "tool_call", "name": "t", "arguments": "{"},
+    {"event": "progress", "call_id": "c", "tool": "t", "message": "m"},
+    {"event": "tool_finished", "call_id": "c", "tool": "t", "seconds": 1},
+    {"event": "gap", "from": 1, "to": 2},
+]
+ODD: list[Any] = [None, 7, "x", [None], ["x"], [{}], {}]
+DRAWN = """async ([lines, last]) => {
+  const load = (name) => import(new URL(`assets/${name}.js`, document.baseURI));
+  const names = ["fold", "timeline", "detail", "decide", "table"];
+  const [{ begin, fold }, { timeline, endView }, { detail }, { decideView }] = await Promise.all(names.map(load));
+  const div = () => document.createElement("div");
+  const run = begin("r");
+  for (const line of lines) fold(run, line);
+  const rows = timeline(div(), () => {});
+  while (rows.draw({ run, selected: null, filter: "" }));
+  const root = div();
+  const one = detail(root, () => {});
+  for (const item of run.items) {
+    one.draw(item, null, run);
+    const tabs = [...root.querySelectorAll("[role=tab]")].map((tab) => tab.dataset.tab);
+    for (const tab of tabs) one.draw(item, tab, run);
+  }
+  decideView(run.pending, new Map(), () => {});
+  endView(run);
+  return [run.status, run.items.length > 0];
+}"""
+
+
+def mutated() -> Iterator[tuple[str, list[dict[str, Any]], str]]:
+    """Yield runs in which one field has another shape than anybody writes, each with its last event."""
+    context = {"event": "context", "run_id": "r", "model": "m"}
+    made = [{"event": "step", "step": {"round": 1, "duration_ms": 1, **step}} for step in STEPS]
+    for one in [*made, *OTHERS, *ENDS]:
+        inner = one.get("step", one)
+        for name in inner.keys() - {"event", "kind"}:
+            for odd in ODD:
+                wrong = {"event": "step", "step": {**inner, name: odd}} if "step" in one else {**inner, name: odd}
+                last = wrong if one in ENDS else ENDS[2]
+                yield (
+                    f"{inner.get('kind', one['event'])}.{name}={odd!r}",
+                    [context, *made[:2], wrong, last],
+                    last["event"],
+                )
+
+
+def test_no_shape_stops_the_page(page: Any) -> None:
+    """Whatever a field of a line holds, the run is folded to its end and each of its steps can be drawn in each tab."""
+    runs = list(mutated())
+    code = f"async runs => Promise.all(runs.map(one => ({DRAWN})(one).catch(error => error.stack.slice(0, 300))))"
+    found = page.evaluate(code, [[told, last] for _, told, last in runs])
+
+    wrong = [(name, seen) for (name, _, last), seen in zip(runs, found, strict=True) if seen != [last, True]]
+    assert wrong == []

@@ -41,6 +41,7 @@ export function leave() {
 
 function take(raw, line) {
   if (line.event === "heartbeat") return;
+  state.heard = performance.now();
   state.raw.push(raw);
   if (state.raw.length > KEPT) state.raw = thinner(state.raw);
   if (line.event === "context" && line.source === "store" && state.run.context)
@@ -50,6 +51,7 @@ function take(raw, line) {
   if (fresh && state.run.id) {
     show({ run: state.run.id }, { replace: false });
     parts.list.mark(state.run.id);
+    parts.list.load();
   }
   ready();
 }
@@ -96,7 +98,8 @@ async function askAgain(run) {
 export async function start(body) {
   turnTo("", { body });
   parts.form.open(false, body);
-  show({ run: null, demo: null, ev: null, tab: null, pos: null });
+  const { run, demo, ev, tab, pos, ...kept } = state.at;
+  state.at = kept; // the address stays that of the run before, which Back leads to, until there is a new one
   $("main").scrollIntoView({ block: "start" });
   try {
     await listen(() => ask("api/runs", { body, signal: stop.signal }));
@@ -114,6 +117,9 @@ export function failed(error) {
   ready();
 }
 
+/** Refusals of a decision that say that the run is not any more as it is shown. */
+const PAST = new Set(["stale", "claimed", "not_waiting"]);
+
 /** Sends what a person decided; resolves to what was wrong with it, or goes on with the run. */
 export async function decide(what, body) {
   const { run } = state;
@@ -123,7 +129,7 @@ export async function decide(what, body) {
     listen(() => Promise.resolve(response)).catch(failed);
     return "";
   } catch (error) {
-    if (error.status === 409) openRun(run.id);
+    if (PAST.has(error.code)) openRun(run.id, { problem: error }); // somebody else was faster
     const faults = error.body?.faults;
     return faults ? `That does not fit, and the run waits on:\n${faults}` : error.message;
   }
@@ -140,10 +146,10 @@ export async function cancel() {
 }
 
 /** Opens a run of the store, or one that still goes on; what is already here stays until the new one is. */
-export async function openRun(id, { replace = true } = {}) {
+export async function openRun(id, { replace = true, problem = null } = {}) {
   const same = state.run?.id === id;
   if (!same) show({ run: id, demo: null }, { replace });
-  turnTo(id, { loading: true, body: same ? state.body : null });
+  turnTo(id, { loading: true, problem, body: same ? state.body : null });
   if (!same) state.run = null;
   ready();
   const { signal } = stop;

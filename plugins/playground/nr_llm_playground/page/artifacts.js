@@ -70,6 +70,8 @@ export function linesView(lines, name) {
 
 /** Draws the lines of a preview: those of a diff as such. */
 export function previewView(preview) {
+  if (!Array.isArray(preview?.lines) || !preview.lines.every((line) => typeof line === "string"))
+    return jsonView(preview, "Preview");
   const marked = preview.lines.map((line) =>
     /^[+\-|]/.test(line)
       ? [line[0] === "|" ? " " : line[0], line.slice(1)]

@@ -249,8 +249,10 @@ export function askForm(start) {
 
   /** Shows the form, or what was asked in one line. */
   function open(shown, body) {
+    const typed = $("ask").contains(document.activeElement);
     $("ask").hidden = !shown;
     $("again").hidden = shown;
+    if (typed && !shown) $("again").focus({ preventScroll: true }); // what had the focus is gone
     if (body)
       $("again").replaceChildren(
         told("strong", {}, oneLine(body.configuration ?? body.model ?? context?.default_model ?? "", 60)),

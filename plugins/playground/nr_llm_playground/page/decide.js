@@ -33,11 +33,14 @@ export function decideView(pending, tools, send) {
     const read = cards.filter((card) => card.said()).map((card) => card.read());
     const faults = read.flatMap((one) => one.faults ?? []);
     if (!faults.length) {
-      button.disabled = true;
+      const held = form.contains(document.activeElement);
+      button.disabled = true; // which takes the focus away from it
       const refused = await send(forms ? "submit" : "decide", {
         [forms ? "submissions" : "decisions"]: read.map((one) => one.body),
       });
       button.disabled = false;
+      if (held && document.activeElement === document.body)
+        (refused ? button : document.getElementById("main")).focus({ preventScroll: true });
       if (refused) faults.push(refused);
     }
     wrong.hidden = !faults.length;
@@ -123,7 +126,7 @@ function callCard(call, tool, changed) {
   const node = h(
     "fieldset",
     { class: "call", "data-index": call.index },
-    h("legend", {}, `Call ${call.index}`),
+    h("legend", {}, `Call ${call.index + 1}`),
     head(call, tool),
     seen,
     editor,
@@ -172,7 +175,7 @@ function formCard(call, tool, changed) {
   const node = h(
     "fieldset",
     { class: "call", "data-index": call.index },
-    h("legend", {}, `Call ${call.index}`),
+    h("legend", {}, `Call ${call.index + 1}`),
     head(call, tool),
     call.arguments !== undefined &&
       h("details", {}, h("summary", {}, "What the model sent"), jsonView(call.arguments, "Arguments")),

@@ -67,10 +67,20 @@ function tabsOf(item) {
     );
   }
   if (step.raw !== undefined) tab("raw", "Raw", () => jsonView(step.raw, "The service's own reply"));
-  tab("event", "Event", () =>
-    jsonView(item.step ?? item.line ?? item.gap ?? { call: item.call, progress: item.progress }, "Event"),
-  );
+  tab("event", "Event", () => eventOf(item));
   return tabs;
+}
+
+const eventOf = (item) =>
+  jsonView(item.step ?? item.line ?? item.gap ?? { call: item.call, progress: item.progress }, "Event");
+
+/** Returns what a function makes, or else what another one does: what a run holds may have any shape. */
+function safely(make, otherwise) {
+  try {
+    return make();
+  } catch {
+    return otherwise();
+  }
 }
 
 const factList = (pairs) =>
@@ -144,13 +154,13 @@ function decisionOf(step, withheld) {
       {},
       pill(one.approved ? "approved" : "declined", one.approved ? "ok" : "bad"),
       " ",
-      told("span", {}, `${one.tool} (call ${one.index})`),
+      told("span", {}, `${one.tool} (call ${one.index + 1})`),
       one.edited ? ", with changed arguments" : "",
       told("div", { class: "faint mono" }, `digest ${one.digest}`),
     ),
   );
   const changed = (step.edited_arguments ?? []).map((one) => [
-    h("h3", {}, `Call ${one.index} now runs with`),
+    h("h3", {}, `Call ${one.index + 1} now runs with`),
     jsonView(one.arguments, "Arguments"),
   ]);
   const asked = (step.requested_tool_calls ?? []).map((call) => [
@@ -191,7 +201,11 @@ export function detail(root, choose) {
     last = known;
     root.hidden = !item;
     if (!item) return;
-    const tabs = tabsOf(item);
+    const tabs = safely(
+      () => tabsOf(item),
+      () => [["event", "Event", () => eventOf(item)]],
+    );
+    const bare = () => [note("Of a shape that this page cannot read. This is all of it:"), eventOf(item)];
     const [id, , make] =
       tabs.find(([name]) => name === wanted) ?? tabs.find(([name]) => name === "artifacts") ?? tabs[0];
     const focused = list.contains(document.activeElement);
@@ -216,7 +230,7 @@ export function detail(root, choose) {
     );
     if (focused) list.querySelector('[aria-selected="true"]').focus({ preventScroll: true });
     set(panel, "aria-labelledby", `tab-${id}`);
-    panel.replaceChildren(...[item.step?.cut && note(keptOf(item.step)), make()].flat(9).filter(Boolean));
+    panel.replaceChildren(...[item.step?.cut && note(keptOf(item.step)), safely(make, bare)].flat(9).filter(Boolean));
     if (same) panel.scrollTop = up;
     const { title, marks } = describe(item);
     const took = item.step?.duration_ms;

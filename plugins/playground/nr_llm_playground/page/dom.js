@@ -1,6 +1,6 @@
 /** Makes elements, and nothing but elements and text: no text of a run can ever become markup. */
 
-import { pieces } from "./text.js";
+import { pieces, asText } from "./text.js";
 
 const PROPERTIES = new Set(["value", "checked", "disabled", "indeterminate", "open", "hidden", "tabIndex", "selected"]);
 
@@ -35,10 +35,11 @@ const shown = new WeakMap();
  * Shows a text in an element, with escapes for what cannot be seen; the same text twice touches nothing, and a text
  * that only grew is appended, so that what somebody has selected stays selected.
  * @param {HTMLElement} node
- * @param {string} text
+ * @param {string} given
  * @param {{exact?: boolean}} [how]
  */
-export function say(node, text, how) {
+export function say(node, given, how) {
+  const text = asText(given);
   const before = shown.get(node);
   if (before === text) return node;
   const grew = before && text.length > before.length && text.startsWith(before) && !before.endsWith("\r");
@@ -51,7 +52,7 @@ export function say(node, text, how) {
 }
 
 /** Makes an element that shows a text of a run. */
-export const told = (tag, props, text, how) => say(h(tag, { dir: "auto", ...props }), String(text ?? ""), how);
+export const told = (tag, props, text, how) => say(h(tag, { dir: "auto", ...props }), text, how);
 
 /** Sets plain text of our own, if it is another one. */
 export function put(node, text) {
@@ -62,10 +63,11 @@ const LONG = 20000;
 
 /**
  * Shows a text of any length: a long one in part, with a button for the next part, so that no reply freezes the page.
- * @param {string} text
+ * @param {string} given
  * @param {{exact?: boolean, class?: string, label?: string}} [how]
  */
-export function longText(text, { exact, class: kind = "", label } = {}) {
+export function longText(given, { exact, class: kind = "", label } = {}) {
+  const text = asText(given);
   const body = h("pre", {
     class: `text ${kind}`,
     dir: "auto",

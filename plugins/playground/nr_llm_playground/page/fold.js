@@ -1,5 +1,7 @@
 /** Folds the lines of a run into what there is to see, without a screen: the same lines always give the same run. */
 
+import { asText } from "./text.js";
+
 /**
  * One row of the timeline.
  * @typedef {{key: string, kind: string, round: number, state: string, v: number, step?: any, text?: string,
@@ -79,10 +81,12 @@ export function fold(run, line) {
   }
   run.v += 1;
   if (line.t != null) [run.timed, run.totals.ms] = [true, run.spent + line.t];
-  const take = TAKE[line.event];
-  if (take) take(run, line);
-  else if (isLast(line)) ended(run, line);
-  else add(run, "other", run.round, { line });
+  try {
+    (TAKE[line.event] ?? (isLast(line) ? ended : unknown))(run, line);
+  } catch {
+    unknown(run, line); // of a shape that nobody writes: shown as it is, and the lines behind it as ever
+    if (isLast(line)) Object.assign(run, { status: line.event, end: line, pending: [] });
+  }
   return run;
 }
 
@@ -126,6 +130,8 @@ function add(run, kind, round, fields = {}) {
   run.items.push(item);
   return item;
 }
+
+const unknown = (run, line) => void add(run, "other", run.round, { line });
 
 function change(item, fields) {
   Object.assign(item, fields);
@@ -185,7 +191,7 @@ const STEP = {
     change(replyOf(run), { step: taken, state: taken.finish_reason === "length" ? "cut" : "ok" });
     run.reply = null;
     used(run.totals, taken);
-    run.calls = calls.map((call) => add(run, "tool", taken.round, { state: "queued", call }));
+    run.calls = calls.map((call) => add(run, "tool", taken.round, { state: "queued", call: call ?? {} }));
     if (calls.length)
       tell(run, `Round ${taken.round}: asks for ${calls.length === 1 ? calls[0].name : `${calls.length} calls`}`);
   },
@@ -219,8 +225,8 @@ function promptOf(taken) {
 
 /** @param {any} content of a message in its wire form @returns {string} */
 export function textOf(content) {
-  if (!Array.isArray(content)) return content ?? "";
-  return content.map((part) => part.text ?? `[${part.type}]`).join("\n");
+  if (!Array.isArray(content)) return asText(content);
+  return content.map((part) => part?.text ?? `[${part?.type}]`).join("\n");
 }
 
 function used(totals, taken) {
@@ -241,7 +247,7 @@ function ended(run, line) {
   Object.assign(run, {
     status: line.event,
     end: line,
-    pending: waits ? (line.pending ?? []) : [],
+    pending: waits ? [line.pending].flat().filter((call) => typeof call === "object" && call) : [],
     id: line.run_id || run.id,
   });
   if (line.usage) {

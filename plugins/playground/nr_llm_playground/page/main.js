@@ -99,6 +99,7 @@ async function boot() {
   }
   fill();
   window.addEventListener("hashchange", goTo);
+  window.addEventListener("online", () => state.link.state === "gone" && openRun(state.run.id));
   if (state.at.demo) return openDemo();
   if (state.at.run) return openRun(state.at.run);
   ready();

@@ -33,9 +33,17 @@ function drawAll() {
   parts.details.draw(item, state.at.tab, run);
   drawStrip(run);
   drawTail(run);
-  if (low) main.scrollTop = main.scrollHeight;
+  if (low) toEnd(main);
   announce(run);
   if (more) ready();
+}
+
+/** Scrolls to what is newest: to the end, or to where a question or an answer begins that is higher than the window. */
+function toEnd(main) {
+  const [tail, strip] = [$("tail").getBoundingClientRect(), $("strip").getBoundingClientRect()];
+  const above = main.getBoundingClientRect().top + strip.height + 16;
+  const high = tail.height > main.clientHeight - strip.height - 32;
+  main.scrollTop += high ? tail.top - above : main.scrollHeight;
 }
 
 /** Returns the step to show: the chosen one, else the newest that tells something. */
@@ -52,13 +60,17 @@ export function selectedOf(run) {
   );
 }
 
+let ticking = 0;
 function drawStrip(run) {
   const live = state.link.state;
   const running = !state.replaying && ["live", "lost", "stopping"].includes(live);
   const whole = state.demo || !state.info || state.info.replayable;
   const store = state.context?.store ?? {};
+  clearTimeout(ticking);
+  if (running) ticking = setTimeout(ready, 1000);
   parts.summary.draw({
     run,
+    ms: run.totals.ms + (running ? performance.now() - state.heard : 0),
     live: state.replaying ? "" : live,
     limit: run.context?.rounds_limit,
     level: run.context?.level ?? state.info?.level ?? store.level,
@@ -83,6 +95,7 @@ function drawTail(run) {
   const now = waits ? `${run.id} ${run.segment} ${stringify(run.pending)}` : run.end ? known : "";
   if (now === tail) return;
   tail = now;
+  if ($("tail").contains(document.activeElement)) $("main").focus({ preventScroll: true }); // what had it goes
   const tools = new Map(
     (state.context?.tool_groups ?? []).flatMap((group) => group.tools.map((tool) => [tool.name, tool])),
   );

@@ -4,6 +4,9 @@ import { ApiError, ask, query, runPath } from "./api.js";
 import { isLast } from "./fold.js";
 import { parse } from "./text.js";
 
+/** A fault of the page's own, which is no lost connection. */
+class Broken extends Error {}
+
 const SILENCE = 25000; // the server says something every 10 s
 const TRIES = 8;
 
@@ -58,11 +61,16 @@ export async function follow(open, { line: take, link, at, signal }) {
       if (tries) link({ state: "live", regained: tries });
       for await (const { raw, line } of linesOf(response, { signal })) {
         tries = 0;
-        take(raw, line);
+        try {
+          take(raw, line);
+        } catch (cause) {
+          throw new Broken("", { cause });
+        }
         if (isLast(line)) return link({ state: "over" });
       }
     } catch (error) {
       if (signal.aborted) return;
+      if (error instanceof Broken) throw error.cause;
       const refused = error instanceof ApiError && error.status >= 400 && error.status < 500 && error.status !== 429;
       const never = request === open && error instanceof ApiError;
       if (refused || never || !(error instanceof ApiError || error instanceof TypeError)) throw error;

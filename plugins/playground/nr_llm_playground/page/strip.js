@@ -65,7 +65,7 @@ export function strip(root, acts) {
   );
   let last = "";
 
-  function draw({ run, limit, level, kept, replayable, whyNot, live, recorded, followed, can }) {
+  function draw({ run, ms, limit, level, kept, replayable, whyNot, live, recorded, followed, can }) {
     const { totals } = run;
     const [word, mark] =
       recorded === "playing"
@@ -90,7 +90,7 @@ export function strip(root, acts) {
         : `${figure(totals.input)} in, ${figure(totals.output)} out, ${figure(totals.cached)} from a cache`,
     );
     put(cells.cost, totals.cost == null ? "–" : `${totals.cost} ${totals.currency ?? ""}`.trim());
-    put(cells.time, duration(totals.ms));
+    put(cells.time, duration(ms));
     const { context } = run;
     const copy =
       recorded === "demo"

@@ -59,6 +59,10 @@ export const stringify = (value, indent) =>
 
 const whole = (number) => (JSON.rawJSON ? JSON.rawJSON(String(number)) : String(number));
 
+/** @param {unknown} value @returns {string} itself, or what stands for a value where a text should be */
+export const asText = (value) =>
+  typeof value === "string" ? value : value == null ? "" : typeof value === "object" ? stringify(value) : String(value);
+
 /** @param {number} number @param {string} word */
 export const count = (number, word) => `${figure(number)} ${word}${number === 1 ? "" : "s"}`;
 

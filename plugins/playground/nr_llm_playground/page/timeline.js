@@ -130,11 +130,12 @@ export function timeline(root, select) {
     row.marks = marks;
     set(row.node, "data-state", item.state);
     const took = item.kind === "llm" || item.kind === "tool" ? (item.step?.duration_ms ?? 0) : 0;
-    if (took > longest) {
-      longest = took;
+    const known = Number.isFinite(took) ? took : 0;
+    if (known > longest) {
+      longest = known;
       for (const other of rows.values()) other.bar.max = longest;
     }
-    [row.bar.max, row.bar.value] = [longest, took];
+    [row.bar.max, row.bar.value] = [longest, known];
     row.words =
       `${told.title} ${told.sub} ${marks} ${item.kind} ${oneLine(item.step?.tool_result ?? "", 2000)}`.toLowerCase();
     row.v = item.v;

@@ -54,12 +54,17 @@ export function sentence(end) {
   if (end.event === "guardrail_blocked") return `A guardrail blocked what was said.${guard}`;
   if (end.event === "guardrail_approval_required")
     return `A guardrail stopped the run: somebody has to approve what was said.${guard}`;
-  return REASON[end.reason]?.[1] ?? (end.event === "error" ? "The run failed." : "");
+  return REASON[end.reason]?.[1] ?? (end.event === "error" && !end.error ? "The run failed." : "");
 }
 
 /** @param {import("./fold.js").Item} item @returns {{title: string, sub: string, meta: string[], marks: Array<[string, string]>}} */
 export function describe(item) {
-  const made = (DESCRIBE[item.kind] ?? DESCRIBE.other)(item, item.step ?? {});
+  let made;
+  try {
+    made = (DESCRIBE[item.kind] ?? DESCRIBE.other)(item, item.step ?? {});
+  } catch {
+    made = { title: item.kind, sub: "Of a shape that this page cannot read; all of it is in its details." };
+  }
   return { sub: "", meta: [], marks: [], ...made };
 }
 

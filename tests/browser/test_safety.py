@@ -119,12 +119,13 @@ def test_what_is_not_kept_is_said(page: Any, world: World) -> None:
 
 def test_artifacts_of_unknown_or_broken_shape_are_json(page: Any, world: World) -> None:
     """A type that nobody knows, a ragged table and a text that is none are shown whole, as JSON."""
-    broken = [
+    broken: list[Any] = [
         {"type": "hologram", "label": "Unknown", "data": {"a": 1}},
         {"type": "table", "label": "Ragged", "data": {"columns": ["a"], "rows": [[1, 2]]}},
         {"type": "text", "label": 7, "data": {"text": 7}},
         {"type": "diff", "label": "Diff", "data": {"before": None, "after": "a", "lines": [["?", "x"]]}},
         {"type": "text", "label": "Artifacts omitted", "data": {"text": "60,000 bytes are more than 50,000."}},
+        None,
     ]
     tool = {
         "kind": "tool",
@@ -137,9 +138,9 @@ def test_artifacts_of_unknown_or_broken_shape_are_json(page: Any, world: World) 
     world.canned["r"] = told(line("step", step=tool), last=line("done", reason="completed", content="x", run_id="r"))
     page.goto(f"{page.url}#run=r")
     step(page, "odd").click()
-    tab(page, "Artifacts (5)")
+    tab(page, "Artifacts (6)")
 
-    assert page.locator("#panel figure pre.json").count() == 4
+    assert page.locator("#panel figure pre.json").count() == 5
     expect(page.locator("#panel figure pre.json").first).to_contain_text('"type": "hologram"')
     expect(page.locator("figure[data-omitted]")).to_contain_text("60,000 bytes")
 

@@ -106,8 +106,8 @@ const DESCRIBE = {
     const label = { queued: "queued", run: "running", wait: "waits for you", off: "not executed" }[item.state];
     if (label) marks.push([label, item.state === "queued" ? "off" : item.state]);
     if (item.state === "bad") marks.push([step.tool_executed === false ? "refused" : "error", "bad"]);
-    const shown = step.tool_artifacts?.map((each) => each.type) ?? step.tool_artifacts_types ?? [];
-    const artifacts = [...new Set(shown)].map((type) => oneLine(type, 20)).join(", ");
+    const shown = step.tool_artifacts?.map((each) => each?.type) ?? step.tool_artifacts_types ?? [];
+    const artifacts = [...new Set(shown)].map((type) => oneLine(type ?? "unknown", 20)).join(", ");
     const bytes = step.tool_result === undefined ? "" : size(bytesOf(step.tool_result));
     return {
       title: oneLine(item.step?.tool_name ?? item.call.name, 80),

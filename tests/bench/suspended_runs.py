@@ -56,9 +56,8 @@ def measure(runs: int, level: str, path: Path) -> None:
         objects, _ = tracemalloc.get_traced_memory()
         tracemalloc.stop()
         told("held", spent)
-        print(
-            f"stay in memory: objects of {objects / runs:,.0f} B a run, of {(resident() - before) / runs:,.0f} B resident"
-        )
+        more = resident() - before
+        print(f"stay in memory: objects of {objects / runs:,.0f} B a run, of {more / runs:,.0f} B resident")
         print(f"the store's file: {sum(p.stat().st_size for p in path.parent.iterdir()) / runs:,.0f} B a run")
         history = RunHistory(store, HOST)
         print(f"the inbox of {runs}: {timed(lambda: tuple(history.inbox(limit=runs))) * 1e3:,.0f} ms")

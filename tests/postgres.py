@@ -23,6 +23,10 @@ _SETTINGS = {
     "listen_addresses": "",
     "max_connections": "200",
     "shared_buffers": "32MB",
+    "autovacuum": "off",
+    "jit": "off",
+    "wal_level": "minimal",
+    "max_wal_senders": "0",
 }
 
 # The server lives as long as the shell's standard input is open: however the tests end, it ends and leaves nothing.

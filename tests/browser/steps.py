@@ -42,9 +42,9 @@ def tab(page: Any, name: str) -> None:
     page.get_by_role("tab", name=name).click()
 
 
-def column(page: Any, number: int) -> list[str]:
-    """Return the cells of one column of the table shown."""
-    return page.locator(f"#detail tbody td:nth-child({number})").all_inner_texts()
+def column(page: Any, number: int) -> Any:
+    """Return the cells of one column of the table shown; what they hold is to be waited for, since a frame draws it."""
+    return page.locator(f"#detail tbody td:nth-child({number})")
 
 
 def module(page: Any, name: str, expression: str, argument: Any = None) -> Any:

@@ -50,7 +50,7 @@ def test_they_decide_and_see_the_bare_facts(page: Any, shop: Runtime) -> None:
 
     expect(page.locator(".about")).to_contain_text("this view: metadata")
     expect(page.get_by_test_id("answer")).to_contain_text("not kept in this view")
-    assert step(page, "rename").is_visible()
+    expect(step(page, "rename")).to_be_visible()
     assert "secret" not in page.content()
     page.reload()
     status(page, "done")

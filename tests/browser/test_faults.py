@@ -21,8 +21,8 @@ def test_a_lost_stream_is_regained(page: Any, world: World) -> None:
     ask(page, "List the orders")
 
     expect(page.locator('[data-banner="ok"]')).to_contain_text("The connection is back")
-    assert page.locator('.step[data-kind="tool"]').count() == 1
-    assert page.locator('.step[data-kind="gap"]').count() == 0
+    expect(page.locator('.step[data-kind="tool"]')).to_have_count(1)
+    expect(page.locator('.step[data-kind="gap"]')).to_have_count(0)
     expect(page.get_by_test_id("answer")).to_contain_text("five open orders")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -29,16 +30,16 @@ def test_a_run_shows_its_table_which_can_be_sorted(page: Any) -> None:
     ask(page, "List the orders")
     tab(page, "Artifacts")
     expect(page.get_by_text("never sent to the model")).to_be_visible()
-    before = column(page, 1)
+    before = column(page, 1).all_inner_texts()
 
     page.get_by_role("button", name="pieces").click()
-    assert column(page, 3) == ["1", "9", "12", "100", "null"]
-    assert page.locator('th[aria-sort="ascending"]').inner_text().startswith("pieces")
+    expect(column(page, 3)).to_have_text(["1", "9", "12", "100", "null"])
+    expect(page.locator('th[aria-sort="ascending"]')).to_have_text(re.compile("^pieces"))
     page.get_by_role("button", name="pieces").click()
-    assert column(page, 3) == ["100", "12", "9", "1", "null"]
+    expect(column(page, 3)).to_have_text(["100", "12", "9", "1", "null"])
     page.get_by_role("button", name="pieces").click()
-    assert column(page, 1) == before
-    assert page.locator('th[aria-sort="none"]').count() == 6
+    expect(column(page, 1)).to_have_text(before)
+    expect(page.locator('th[aria-sort="none"]')).to_have_count(6)
 
 
 def test_a_table_can_be_filtered_narrowed_and_copied(page: Any) -> None:
@@ -92,7 +93,7 @@ def test_a_run_that_waited_is_whole_after_a_reload(page: Any) -> None:
     status(page, "done")
 
     expect(step(page, "Waited for an approval")).to_be_visible()
-    assert page.locator(".step .title").all_inner_texts() == rows
+    expect(page.locator(".step .title")).to_have_text(rows)
 
 
 def test_arguments_can_be_edited_before_approval(page: Any) -> None:
@@ -150,10 +151,10 @@ def test_a_run_is_replayed(page: Any) -> None:
     page.locator("#do-replay").click()
     bar = page.get_by_label("Position")
     bar.fill("1")
-    assert page.locator(".step").count() == 0
+    expect(page.locator(".step")).to_have_count(0)
     page.get_by_role("button", name="One event on").click()
     expect(page.locator(".step .title").first).to_have_text("Request")
-    assert "pos=2" in page.url
+    expect(page).to_have_url(re.compile("pos=2"))
     page.get_by_label("Speed").select_option("16×")
     page.get_by_role("button", name="Play").click()
     expect(page.get_by_test_id("answer")).to_be_visible()
@@ -202,7 +203,7 @@ def test_back_leads_to_the_run_before(page: Any) -> None:
     page.go_back()
     expect(page.get_by_test_id("answer")).to_contain_text("five open orders")
 
-    assert page.url == first
+    expect(page).to_have_url(first)
     page.go_back()
     expect(page.locator("#welcome")).to_be_visible()
     page.go_forward()
@@ -253,7 +254,7 @@ def test_no_tools_means_none(page: Any) -> None:
     choose(page, [])
     group = page.get_by_label("All of stock")
     page.locator('#tool-list input[value="stock"]').check()
-    assert group.evaluate("box => box.indeterminate")
+    expect(group).to_be_checked(indeterminate=True)
     page.locator('#tool-list input[value="stock"]').uncheck()
     ask(page, "Hello again")
 
@@ -268,7 +269,7 @@ def test_history_is_filtered_and_kept_in_the_address(page: Any) -> None:
     expect(page.locator("#past li")).to_have_count(2)
     page.get_by_label("Status", exact=True).select_option("Waits for input")
     expect(page.locator("#past li")).to_have_count(1)
-    assert "status=waiting_for_input" in page.url
+    expect(page).to_have_url(re.compile("status=waiting_for_input"))
     page.reload()
 
     expect(page.locator("#past li")).to_have_count(1)

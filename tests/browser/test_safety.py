@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -140,7 +141,7 @@ def test_artifacts_of_unknown_or_broken_shape_are_json(page: Any, world: World) 
     step(page, "odd").click()
     tab(page, "Artifacts (6)")
 
-    assert page.locator("#panel figure pre.json").count() == 5
+    expect(page.locator("#panel figure pre.json")).to_have_count(5)
     expect(page.locator("#panel figure pre.json").first).to_contain_text('"type": "hologram"')
     expect(page.locator("figure[data-omitted]")).to_contain_text("60,000 bytes")
 
@@ -159,8 +160,8 @@ def test_lines_in_no_order_are_shown(page: Any, world: World) -> None:
     page.goto(f"{page.url}#run=r")
     expect(page.get_by_test_id("answer")).to_have_text("x")
 
-    assert page.locator(".step").count() == 5
-    assert page.locator(".round").count() == 3
+    expect(page.locator(".step")).to_have_count(5)
+    expect(page.locator(".round")).to_have_count(3)
 
 
 def test_a_failing_provider_is_said(page: Any) -> None:
@@ -187,7 +188,7 @@ def test_the_token_leaves_the_address_at_once(page: Any, world: World) -> None:
     page.goto(page.address + "#token=one-time&run=")
     page.locator("#welcome h2").wait_for()
 
-    assert "token" not in page.url
+    expect(page).not_to_have_url(re.compile("token"))
     assert ("/api/session", {"token": "one-time"}) in world.asked
     assert "one-time" not in json.dumps(page.evaluate("[{...localStorage}, {...sessionStorage}]"))
 

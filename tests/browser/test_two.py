@@ -39,4 +39,4 @@ def test_who_decides_too_late_is_told(page: Any) -> None:
     status(page, "done")
 
     expect(page.locator('[data-banner="bad"]')).to_contain_text("does not wait")
-    assert page.locator(".decide").count() == 0
+    expect(page.locator(".decide")).to_have_count(0)

@@ -128,6 +128,9 @@ def _no(_: object) -> bool:
     return False
 
 
+LEVELS: Final = ("none", "metadata", "redacted", "full")
+"""How much of a run may be kept, strictest first; a test holds them equal to the core's."""
+
 json_option: Final = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 """Adds ``--json`` to a command, passed as ``as_json``."""
 

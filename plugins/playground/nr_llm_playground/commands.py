@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
-from nr_llm_cli.options import DEFAULT_MODEL, global_options, json_option, plugin_option
+from nr_llm_cli.options import DEFAULT_MODEL, LEVELS, global_options, json_option, plugin_option
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -24,9 +24,6 @@ PORT: Final = 8765
 
 EVERYWHERE: Final = frozenset({"0.0.0.0", "::"})  # noqa: S104 - compared, and bound only when that is allowed
 """Addresses that stand for all of this machine's."""
-
-LEVELS: Final = ("none", "metadata", "redacted", "full")
-"""How much of a run may be kept, strictest first; a test holds them equal to the core's."""
 
 
 @click.command("playground")

@@ -41,6 +41,12 @@ def cell(value: Value, redact: Redact) -> str:
         value: A value as SQLite stores it.
         redact: Masks the secrets in a text; called before anything is cut, so that none escapes in half.
     """
+    told = wordless(value)
+    return _shortened(str(value), redact) if told is None else told
+
+
+def wordless(value: Value) -> str | None:
+    """Return what stands for a value that has neither words nor digits of its own, or None for any other."""
     match value:
         case None:
             return "null"
@@ -51,7 +57,7 @@ def cell(value: Value, redact: Redact) -> str:
         case bytes():
             return f"<{len(value)} bytes>"
         case _:
-            return _shortened(str(value), redact)
+            return None
 
 
 def formatted(row: Iterable[Value]) -> tuple[str, ...]:

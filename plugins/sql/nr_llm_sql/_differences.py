@@ -9,7 +9,7 @@ from typing import Final
 from nr_llm.artifacts import ToolArtifact
 from nr_llm.diffs import ADDED, REMOVED
 
-from nr_llm_sql._cells import Blob, Redact, Value, cell
+from nr_llm_sql._cells import Redact, Value, cell, wordless
 from nr_llm_sql._limits import WRITTEN_BYTES
 
 PREVIEW_CHARACTERS: Final = 160
@@ -39,20 +39,11 @@ def drawing(redact: Redact, characters: int) -> Draw:
     """
 
     def draw(value: Value, other: Value) -> str:
-        match value:
-            case None:
-                return "null"
-            case bool():
-                return "true" if value else "false"
-            case Blob(size):
-                return f"<{size} bytes>"
-            case bytes():
-                return f"<{len(value)} bytes>"
-            case str():
-                theirs = _masked(other, redact) if isinstance(other, str) else ""
-                return _excerpt(_masked(value, redact), theirs, characters=characters, of=len(value))
-            case _:
-                return str(value)
+        if isinstance(value, str):
+            theirs = _masked(other, redact) if isinstance(other, str) else ""
+            return _excerpt(_masked(value, redact), theirs, characters=characters, of=len(value))
+        told = wordless(value)
+        return str(value) if told is None else told
 
     return draw
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from nr_llm import MemoryStore, PrivacyLevel, RunChange, RunHead, RunStatus
 from nr_llm._segments import machine
-from nr_llm_cli.commands.run import LEVELS
+from nr_llm_cli.options import LEVELS
 
 from tests.plugins.cli.kept import Shop, open_shop
 from tests.plugins.cli.shell import ADDS, ask, invoke, last_error, plugin_file

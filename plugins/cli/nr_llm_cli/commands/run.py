@@ -11,7 +11,7 @@ import click
 from click.core import ParameterSource
 
 from nr_llm_cli.asking import asked_of, conversation, conversation_options
-from nr_llm_cli.options import global_options, globals_of, output_options, redactor_of
+from nr_llm_cli.options import LEVELS, global_options, globals_of, output_options, redactor_of
 from nr_llm_cli.stored import kept_of, settle
 from nr_llm_cli.turn import Reporter, perform
 
@@ -25,9 +25,6 @@ if TYPE_CHECKING:
 
 MODES: Final = ("ask", "deny", "reads")
 """What may become of calls that need a person."""
-
-LEVELS: Final = ("none", "metadata", "redacted", "full")
-"""How much of a run may be kept, strictest first; a test holds them equal to the core's."""
 
 
 @click.command()

@@ -74,6 +74,11 @@ def explained(settings: SqlSettings, context: ToolContext) -> Iterator[None]:
         raise ToolError(f"The address of the database cannot be read. Check {URL_SETTING}.") from None
 
 
+def unreachable(error: sa.exc.DBAPIError) -> bool:
+    """Return whether no server was there to ask, or it let nobody in."""
+    code = code_of(error)
+    return code.startswith(("08", "28", "57P", "3D")) or (not code and not isinstance(error.orig, psycopg.DataError))
+
+
 def _reason(error: sa.exc.DBAPIError, code: str) -> str:
-    lost = code.startswith(("08", "28", "57P", "3D")) or (not code and not isinstance(error.orig, psycopg.DataError))
-    return _UNREACHABLE if lost else _REASONS.get(code, _OTHERWISE)
+    return _UNREACHABLE if unreachable(error) else _REASONS.get(code, _OTHERWISE)

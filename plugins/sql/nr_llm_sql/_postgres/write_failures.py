@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
-import psycopg
 import sqlalchemy as sa
 from nr_llm.errors import ToolError
 from nr_llm.tools import ToolContext
 
 from nr_llm_sql._plans import NOTHING
-from nr_llm_sql._postgres.failures import HALTED, code_of
+from nr_llm_sql._postgres.failures import HALTED, code_of, unreachable
 from nr_llm_sql._stops import Halted
 from nr_llm_sql._write_failures import (
     MISSING_VALUE,
@@ -80,6 +79,6 @@ def explained(settings: SqlSettings, context: ToolContext) -> Iterator[None]:
 
 
 def _reason(error: sa.exc.DBAPIError, code: str) -> str:
-    if code.startswith(("08", "28", "57P", "3D")) or (not code and not isinstance(error.orig, psycopg.DataError)):
+    if unreachable(error):
         return _UNREACHABLE
     return MISTYPED if code.startswith("22") else _REASONS.get(code, _OTHERWISE)

@@ -139,7 +139,7 @@ def going_on(runtime: Runtime, run_id: str, said: tuple[Any, ...], **settings: A
     return runtime.submit(run_id, said, by=decider(), **settings)
 
 
-def asks(*, as_json: bool, ndjson: bool, **_: object) -> str | None:
+def asks(*, as_json: bool = False, ndjson: bool = False, **_: object) -> str | None:
     """Return ``ask`` where a person sits at the terminal and reads along, else None."""
     return "ask" if attended() and not (as_json or ndjson) else None
 

@@ -76,10 +76,12 @@ class Turn:
 
     Attributes:
         messages: The conversation, valid as the start of the next run; None if it cannot be gone on with.
+        run_id: The run.
         failure: Why it is not the whole answer, or None.
     """
 
     messages: Sequence[ChatMessage] | None
+    run_id: str
     failure: Failure | None = None
 
 
@@ -167,7 +169,7 @@ def _watched(
     except KeyboardInterrupt as error:
         state = getattr(error, "state", None) or so_far()
         reporter.interrupt(state)
-        return Turn(_kept(state), interruption(state))
+        return Turn(_kept(state), state.run_id, interruption(state))
     except Exception as error:
         reporter.fail(failure_of(error), error)
         raise
@@ -195,12 +197,12 @@ def _about(runtime: Runtime, model: str | None, configuration: str | None) -> Ab
 
 def _ended(outcome: Outcome, *, kept: bool = False, files: Sequence[Path] = ()) -> Turn:
     if isinstance(outcome, Suspended):
-        return Turn(None, suspension(outcome, kept=kept, files=files))
+        return Turn(None, outcome.run_id, suspension(outcome, kept=kept, files=files))
     code = REASONS[outcome.reason]
     if code is Exit.OK:
-        return Turn(outcome.messages)
+        return Turn(outcome.messages, outcome.run_id)
     message, hint = _REASONS.get(outcome.reason, (f"The run ended early: {outcome.reason}.", ""))
-    return Turn(outcome.messages, Failure(code, message, hint, outcome.run_id))
+    return Turn(outcome.messages, outcome.run_id, Failure(code, message, hint, outcome.run_id))
 
 
 _REASONS = {

@@ -40,15 +40,22 @@ class Shop:
     folder: Path
     store: Any
 
-    def __call__(self, *arguments: str | Path, env: Mapping[str, str | None] | None = None) -> Result:
+    def __call__(
+        self, *arguments: str | Path, env: Mapping[str, str | None] | None = None, stdin: str | None = None
+    ) -> Result:
         """Run the command."""
-        return invoke(*arguments, env={"NR_LLM_PLUGINS": "nr-llm-kept", **(env or {})})
+        return invoke(*arguments, env={"NR_LLM_PLUGINS": "nr-llm-kept", **(env or {})}, stdin=stdin)
 
     def ask(self, *arguments: str | Path, replies: str = '"Hello."', more: str = "", **settings: Any) -> Result:
         """Run `run` with a scripted model; the question is the first argument."""
         path = plugin_file(self.folder, replies, more=more)
         question, *rest = arguments or ("hi",)
         return self("run", question, "-m", "scripted:", "--plugin", path, *rest, **settings)
+
+    def chat(self, lines: str, *arguments: str | Path, replies: str = '"Hello."', **settings: Any) -> Result:
+        """Run `chat` with a scripted model."""
+        path = plugin_file(self.folder, replies)
+        return self("chat", "-m", "scripted:", "--plugin", path, *arguments, stdin=lines, **settings)
 
     def runs(self) -> list[StoredRun]:
         """Return the kept runs, the newest first."""

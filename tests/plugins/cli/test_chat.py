@@ -10,6 +10,7 @@ from click.testing import Result
 from nr_llm_cli.commands.chat import lines
 from nr_llm_cli.console import Console
 
+from tests.plugins.cli.kept import Shop, open_shop
 from tests.plugins.cli.shell import invoke, on_terminal, plugin_file
 
 COUNTS = 'lambda r: f"{r.messages[-1].content}: {len(r.messages)} messages"'
@@ -23,13 +24,19 @@ def wait(context: ToolContext) -> str:
 '''
 
 
+@pytest.fixture
+def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Shop:
+    """A store that is installed, in memory."""
+    return open_shop(tmp_path, monkeypatch)
+
+
 def chat(path: Path, lines: str, *arguments: str) -> Result:
     """Hold a conversation from a pipe."""
     return invoke("chat", "-m", "scripted:", "--plugin", path, *arguments, stdin=lines)
 
 
-def test_a_conversation_is_kept(tmp_path: Path) -> None:
-    """Each question comes with all that was said before; answers alone are on stdout; blank lines ask nothing."""
+def test_each_question_comes_with_all_before_it(tmp_path: Path) -> None:
+    """The model is given what was said before; answers alone are on stdout; blank lines ask nothing."""
     result = chat(plugin_file(tmp_path, COUNTS), "one\n\ntwo\n")
 
     assert result.exit_code == 0
@@ -90,6 +97,7 @@ def test_a_person_talks(tmp_path: Path) -> None:
         ("> ", b"two\n"),
         ("broke", b""),
         ("> ", b"three\n"),
+        ("Approve call 0?", b"q\n"),
         ("approve erase", b""),
         ("> ", b"four\n"),
         ("four: 3 messages", b""),
@@ -160,3 +168,70 @@ def test_ctrl_c_at_the_prompt_only_drops_the_line(
 
     assert list(lines(Console(colour=False))) == ["one"]
     assert "/exit or Ctrl-D leaves.\n" in capsys.readouterr().err
+
+
+class TestKept:
+    """Where a store is installed."""
+
+    def test_each_answer_is_a_run_that_goes_on_with_the_one_before(self, shop: Shop) -> None:
+        """The record says so, and on whose behalf they ran; a new conversation goes on with none."""
+        result = shop.chat("one\ntwo\n/new\nthree\n", replies=COUNTS)
+        third, second, first = shop.runs()
+
+        assert result.stdout == "one: 1 messages\ntwo: 3 messages\nthree: 1 messages\n"
+        assert [run.head.continues for run in (first, second, third)] == [None, first.run_id, None]
+        assert [run.head.privacy for run in shop.runs()] == ["metadata"] * 3
+        assert first.head.actor
+
+    def test_nothing_is_kept_where_that_is_wished(self, shop: Shop) -> None:
+        """Listing the tools keeps nothing either."""
+        shop.chat("one\n", "--no-store")
+        shop.chat("/tools\n")
+
+        assert shop.runs() == []
+
+    def test_a_conversation_of_another_day_is_gone_on_with(self, shop: Shop) -> None:
+        """The first question comes with what was said then, and is kept as the run before was."""
+        shop.chat("one\ntwo\n", "--privacy", "full", replies=COUNTS)
+        result = shop.chat("three\n", "-c", replies=COUNTS)
+        third, second, _ = shop.runs()
+
+        assert result.stdout == "three: 5 messages\n"
+        assert (third.head.continues, third.head.privacy) == (second.run_id, "full")
+
+    def test_an_answer_that_failed_is_not_gone_on_with(self, shop: Shop) -> None:
+        """A run that waits keeps its question; the next question goes on with the run before it."""
+        keys = [("> ", b"one\n"), ("> ", b"two\n"), ("approve erase", b""), ("> ", b"three\n"), ("> ", b"\x04")]
+        path = plugin_file(shop.folder, f'{COUNTS}, calling(("erase", {{"path": "x"}})), {COUNTS}')
+        env = {"NR_LLM_HOME": str(shop.folder / "home")}
+        text, code = on_terminal(
+            "chat", "-m", "scripted:", "--plugin", path, "-T", "erase", "--approve", "reads", keys=keys, env=env
+        )
+
+        assert code == 0
+        assert "three: 3 messages" in text
+
+    def test_an_instruction_for_a_conversation_that_has_begun_is_refused(self, shop: Shop) -> None:
+        """It would stand in the middle."""
+        result = shop.chat("", "-c", "-s", "Be kind.")
+
+        assert result.exit_code == 2
+        assert "-s belongs to the first question" in result.stderr
+
+
+def test_a_person_is_asked_about_a_call(tmp_path: Path) -> None:
+    """The call is shown, decided on, and the conversation goes on with what came of it."""
+    replies = f'calling(("erase", {{"path": "x"}})), {COUNTS}, {COUNTS}'
+    keys = [
+        ("> ", b"one\n"),
+        ("Approve call 0?", b"y\n"),
+        ("erased x: 3 messages", b""),
+        ("> ", b"two\n"),
+        ("two: 5 messages", b""),
+        ("> ", b"/exit\n"),
+    ]
+    path = plugin_file(tmp_path, replies)
+    text, code = on_terminal("chat", "-m", "scripted:", "--plugin", path, "-T", "erase", keys=keys)
+
+    assert code == 0
+    assert "erase" in text

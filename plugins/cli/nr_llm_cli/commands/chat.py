@@ -7,16 +7,20 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+import attrs
 import click
 
 from nr_llm_cli.asking import asked_of, conversation, conversation_options
-from nr_llm_cli.options import global_options, globals_of
+from nr_llm_cli.keeping import gone_on_with, keeping_of, keeping_options, prepare
+from nr_llm_cli.options import DEFAULT_MODEL, global_options, globals_of
+from nr_llm_cli.stored import kept_of
 
 if TYPE_CHECKING:
     from nr_llm import ChatMessage, Runtime
 
     from nr_llm_cli.asking import Asked
     from nr_llm_cli.console import Console
+    from nr_llm_cli.turn import Approver
 
 COMMANDS: Final = {
     "/exit": "leave (so does Ctrl-D)",
@@ -28,6 +32,7 @@ COMMANDS: Final = {
 
 @click.command()
 @conversation_options
+@keeping_options
 @click.option("-q", "--quiet", is_flag=True, help="Print the answers alone.")
 @click.option("-v", "--verbose", is_flag=True, help="Print requests, thinking and progress too.")
 @global_options()
@@ -36,16 +41,41 @@ def chat(context: click.Context, /, **options: Any) -> int:
     """
     Talk with a model, which may call tools.
 
-    Each line of standard input is a question.  Ctrl-C stops an answer, Ctrl-D or /exit leaves.
+    Each line of standard input is a question.  Ctrl-C stops an answer, Ctrl-D or /exit leaves.  Where a store is
+    installed each answer is a run that is kept: see nr-llm runs.
     """
+    from nr_llm import Runtime
+
     from nr_llm_cli.console import Console
+    from nr_llm_cli.going_on import Relay, approver_of, asks
+    from nr_llm_cli.whoami import me
 
     asked, rest = asked_of(options)
-    console = Console(quiet=rest["quiet"], verbose=rest["verbose"], colour=globals_of(context).colour)
-    settings = asked.settings()
-    with conversation(context, asked) as (_, runtime):
-        runtime.describe(asked.named, configuration=asked.configured)  # says at once when there is no such model
-        Conversation(runtime, console, asked=asked, settings=settings).hold(lines(console))
+    keeping, rest = keeping_of(rest, asked)
+    console, relay = Console(quiet=rest["quiet"], verbose=rest["verbose"], colour=globals_of(context).colour), Relay()
+    settings = asked.settings() | {"privacy": keeping.privacy, "actor": me()}
+    keep = not keeping.no_store
+    with conversation(context, asked, keep=keep, live=[relay]) as (host, runtime):
+        kept = kept_of(host) if keep or keeping.goes_on else None
+        if keep:
+            prepare(context, kept)
+        before: Sequence[ChatMessage] = ()
+        if keeping.goes_on:
+            before, as_before = gone_on_with(keeping, kept, asked)
+            settings |= as_before
+        runtime.describe(settings["model"], configuration=settings["configuration"])  # says at once if there is none
+        stored, mode = kept is not None and keep, keeping.approve or asks()
+        with Runtime(host, model=host.default_model or DEFAULT_MODEL) as unkept:
+            Conversation(
+                runtime=runtime,
+                unkept=unkept,
+                console=console,
+                asked=asked,
+                settings=settings,
+                stored=stored,
+                approver=approver_of(mode, host, runtime, console=console, relay=relay, kept=stored),
+                messages=before,
+            ).hold(lines(console))
     return 0
 
 
@@ -76,24 +106,31 @@ def _typed(console: Console) -> str:
     return input()
 
 
+@attrs.define(kw_only=True, eq=False)
 class Conversation:
     """
     A conversation with a model.
 
-    Args:
+    Attributes:
         runtime: What runs it.
+        unkept: Says what is on offer, and leaves no record of that.
         console: Where it is shown.
         asked: What the command line says of it.
         settings: Settings of each run.
+        stored: Whether its runs are kept.
+        approver: Decides when a run waits for a person; None leaves it waiting.
+        messages: What was said so far.
     """
 
-    def __init__(self, runtime: Runtime, console: Console, *, asked: Asked, settings: dict[str, Any]) -> None:
-        self.messages: Sequence[ChatMessage] = ()
-        self._runtime = runtime
-        self._console = console
-        self._asked = asked
-        self._settings = settings
-        self._told = set[str]()
+    runtime: Runtime
+    unkept: Runtime
+    console: Console
+    asked: Asked
+    settings: dict[str, Any]
+    stored: bool
+    approver: Approver | None
+    messages: Sequence[ChatMessage]
+    _told: set[str] = attrs.field(factory=set, init=False)
 
     def hold(self, questions: Iterator[str]) -> None:
         """
@@ -114,20 +151,20 @@ class Conversation:
 
     def _command(self, name: str) -> None:
         if name == "/new":
-            self.messages = ()
+            self.messages, self.settings["continues"] = (), None
         elif name == "/tools":
             self._tools()
         else:
             if name != "/help":
-                self._console.warn(f"There is no command {name!r}; there are:")
-            self._console.say_all(f"{command:<8} {does}" for command, does in COMMANDS.items())
+                self.console.warn(f"There is no command {name!r}; there are:")
+            self.console.say_all(f"{command:<8} {does}" for command, does in COMMANDS.items())
 
     def _tools(self) -> None:
         from nr_llm import StepRecorded
 
-        with self._runtime.stream("?", **self._settings, dry_run=True) as stream:
+        with self.unkept.stream("?", **self.settings, dry_run=True) as stream:
             steps = [event.step for event in stream if isinstance(event, StepRecorded)]
-        self._console.say_all([name for step in steps for name in step.tool_specs or ()] or ["none"])
+        self.console.say_all([name for step in steps for name in step.tool_specs or ()] or ["none"])
 
     def _answer(self, question: str) -> None:
         from nr_llm import ChatMessage, NrLlmError
@@ -137,14 +174,24 @@ class Conversation:
         from nr_llm_cli.turn import perform
 
         messages = [*self.messages, ChatMessage.user(question)]
-        system = None if self.messages else self._asked.system
-        narrator = Narrator(self._console, stream=not self._asked.whole, told=self._told)
+        system = None if self.messages else self.asked.system
+        narrator = Narrator(self.console, stream=not self.asked.whole, told=self._told)
         try:
-            turn = perform(self._runtime, messages, narrator, **self._settings, system=system)
-            self.messages = self.messages if turn.messages is None else turn.messages
+            turn = perform(
+                self.runtime,
+                messages,
+                narrator,
+                **self.settings,
+                system=system,
+                kept=self.stored,
+                files=self.asked.files,
+                approver=self.approver,
+            )
+            if turn.messages is not None:
+                self.messages, self.settings["continues"] = turn.messages, turn.run_id
             if turn.failure is not None:
                 raise Stop(turn.failure)
         except (NrLlmError, Stop) as error:
             if not sys.stdin.isatty():
                 raise
-            self._console.warn(failure_of(error).line)
+            self.console.warn(failure_of(error).line)

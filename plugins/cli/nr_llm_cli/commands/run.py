@@ -8,23 +8,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
-from click.core import ParameterSource
 
 from nr_llm_cli.asking import asked_of, conversation, conversation_options
-from nr_llm_cli.options import LEVELS, global_options, globals_of, output_options, redactor_of
-from nr_llm_cli.stored import kept_of, settle
+from nr_llm_cli.keeping import gone_on_with, keeping_of, keeping_options, prepare
+from nr_llm_cli.options import global_options, globals_of, output_options, redactor_of
+from nr_llm_cli.stored import kept_of
 from nr_llm_cli.turn import Reporter, perform
 
 if TYPE_CHECKING:
-    from nr_llm import ChatMessage
     from nr_llm.conversation import Prompt
-    from nr_llm.records import StoredRun
 
     from nr_llm_cli.console import Console
-    from nr_llm_cli.stored import Kept
-
-MODES: Final = ("ask", "deny", "reads")
-"""What may become of calls that need a person."""
 
 
 @click.command()
@@ -39,20 +33,7 @@ MODES: Final = ("ask", "deny", "reads")
     metavar="FILE",
     help="A text, image or document to hand over (repeatable).",
 )
-@click.option("-c", "last", is_flag=True, help="Go on with the conversation of the last run.")
-@click.option("--continue", "run_id", metavar="RUN", help="Go on with the conversation of this run.")
-@click.option(
-    "--privacy",
-    type=click.Choice(LEVELS, case_sensitive=False),
-    envvar="NR_LLM_PRIVACY",
-    help="How much of the run is kept (metadata).",
-)
-@click.option("--no-store", is_flag=True, help="Keep nothing of the run.")
-@click.option(
-    "--approve",
-    type=click.Choice(MODES, case_sensitive=False),
-    help="What becomes of calls that need a person: ask (on a terminal), deny them, or approve reads alone.",
-)
+@keeping_options
 @click.option("--dry-run", is_flag=True, help="Print what would be sent, and ask nobody.")
 @output_options
 @global_options()
@@ -64,6 +45,8 @@ def run(context: click.Context, /, prompt: str, **options: Any) -> int:
     PROMPT is the question; - reads it from standard input.  The answer goes to stdout, what happens on the way to
     stderr.  Where a store is installed the run is kept: see nr-llm runs.
     """
+    from nr_llm.messages import ChatMessage
+
     from nr_llm_cli.attach import attach
     from nr_llm_cli.console import Console
     from nr_llm_cli.failures import Stop
@@ -73,27 +56,23 @@ def run(context: click.Context, /, prompt: str, **options: Any) -> int:
     asked, rest = asked_of(options)
     if rest["as_json"] and rest["ndjson"]:
         raise click.UsageError("--json and --ndjson exclude each other.")
-    keep, going_on = not (rest["no_store"] or rest["dry_run"]), rest["last"] or rest["run_id"] is not None
-    if going_on and asked.system is not None:
-        raise click.UsageError("-s belongs to the first question of a conversation; leave it out when you go on.")
-    settings = asked.settings() | {"system": asked.system, "privacy": rest["privacy"], "actor": me()}
+    keeping, rest = keeping_of(rest, asked)
+    keep = not (keeping.no_store or rest["dry_run"])
+    settings = asked.settings() | {"system": asked.system, "privacy": keeping.privacy, "actor": me()}
     attached = attach(rest["attached"])
     question = question_of(prompt) + attached.text
     told = {name: value for name, value in rest.items() if name in REPORTING}
     console = Console(quiet=rest["quiet"], verbose=rest["verbose"], colour=globals_of(context).colour)
     reporter, relay = reporter_of(context, console, stream=not asked.whole, **told), Relay()
     with conversation(context, asked, keep=keep, live=[relay]) as (host, runtime):
-        kept = kept_of(host) if keep or going_on else None
+        kept = kept_of(host) if keep or keeping.goes_on else None
         if keep:
-            _prepare(context, kept)
+            prepare(context, kept)
         spoken: Prompt = question
-        if going_on:
-            spoken, before = gone_on_with(kept, rest["run_id"], question)
-            settings["configuration"] = asked.configured or before.head.configuration
-            settings["model"] = asked.model or (None if asked.configuration else before.head.model)
-            settings["privacy"] = rest["privacy"] or before.head.privacy
-            settings["continues"] = before.run_id
-        stored, mode = kept is not None and keep, rest["approve"] or asks(**told)
+        if keeping.goes_on:
+            before, as_before = gone_on_with(keeping, kept, asked)
+            spoken, settings = [*before, ChatMessage.user(question)], settings | as_before
+        stored, mode = kept is not None and keep, keeping.approve or asks(**told)
         turn = perform(
             runtime,
             spoken,
@@ -112,36 +91,6 @@ def run(context: click.Context, /, prompt: str, **options: Any) -> int:
 
 REPORTING: Final = frozenset({"as_json", "ndjson", "quiet", "verbose"})
 """Options that say how a run is told."""
-
-
-def _prepare(context: click.Context, kept: Kept | None) -> None:
-    """Settle what was abandoned; say to whoever chose a level for the record that there will be none."""
-    if kept is not None:
-        settle(kept.history)
-    elif context.get_parameter_source("privacy") is ParameterSource.COMMANDLINE:
-        click.echo("No store is installed: nothing of the run is kept, at whatever level.", err=True)
-
-
-def gone_on_with(kept: Kept | None, name: str | None, question: str) -> tuple[list[ChatMessage], StoredRun]:
-    """
-    Return the conversation of a stored run with a question behind it, and the run.
-
-    Args:
-        kept: Where it is.
-        name: The run; None for the last one.
-        question: The question.
-
-    Raises:
-        ConfigurationError: There is no such conversation; the text says why.
-    """
-    from nr_llm.messages import ChatMessage
-
-    from nr_llm_cli.stored import continued, no_store
-
-    if kept is None:
-        raise no_store()
-    run, messages = continued(kept.history, name)
-    return [*messages, ChatMessage.user(question)], run
 
 
 def question_of(prompt: str) -> str:

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from nr_llm.cancellation import Cancellation
     from nr_llm.config import Config, read_config
     from nr_llm.configurations import Configuration
+    from nr_llm.contexts import ToolContext
     from nr_llm.conversation import Prompt, as_messages, check_pairs
     from nr_llm.effects import (
         CallOutcome,
@@ -132,7 +133,7 @@ if TYPE_CHECKING:
     from nr_llm.stores import MemoryStore, RunQuery, RunStore, UsageRow
     from nr_llm.streams import AsyncRunStream, RunStream
     from nr_llm.toolbox import Toolbox
-    from nr_llm.tools import Tool, ToolContext, ToolEffect, Toolset, tool
+    from nr_llm.tools import Tool, ToolEffect, Toolset, tool
     from nr_llm.zones import DataClass, TrustZone
 
 _HOMES = _lazy.homes(
@@ -156,6 +157,7 @@ _HOMES = _lazy.homes(
         "cancellation": "Cancellation",
         "config": "Config read_config",
         "configurations": "Configuration",
+        "contexts": "ToolContext",
         "conversation": "Prompt as_messages check_pairs",
         "effects": "CallOutcome Complete Completer Effect Flow Invoke Preview Record Wait ask complete",
         "errors": (
@@ -197,7 +199,7 @@ _HOMES = _lazy.homes(
         "stores": "MemoryStore RunQuery RunStore UsageRow",
         "streams": "AsyncRunStream RunStream",
         "toolbox": "Toolbox",
-        "tools": "Tool ToolContext ToolEffect Toolset tool",
+        "tools": "Tool ToolEffect Toolset tool",
         "zones": "DataClass TrustZone",
     }
 )

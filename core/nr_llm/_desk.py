@@ -22,6 +22,7 @@ from nr_llm._threads import DaemonThreads
 from nr_llm._turns import past_invocations
 from nr_llm.actors import Actor
 from nr_llm.cancellation import Cancellation
+from nr_llm.contexts import ToolContext
 from nr_llm.effects import CallOutcome
 from nr_llm.errors import (
     BudgetExceededError,
@@ -42,7 +43,7 @@ from nr_llm.runs import ToolInvocation
 from nr_llm.state import PendingCall, RunState, TerminationReason
 from nr_llm.steps import RunStep
 from nr_llm.toolbox import Toolbox
-from nr_llm.tools import Tool, ToolContext
+from nr_llm.tools import Tool
 
 
 @attrs.define(kw_only=True, eq=False)

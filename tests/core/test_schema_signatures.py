@@ -14,9 +14,9 @@ import attrs
 import pytest
 from nr_llm._json import encode
 from nr_llm._schema import ArgumentsError, signature_of
+from nr_llm.contexts import ToolContext
 from nr_llm.errors import InvalidSchemaError, InvalidValueError
 from nr_llm.results import ToolResult
-from nr_llm.tools import ToolContext
 
 if TYPE_CHECKING:
     from nowhere import Unseen

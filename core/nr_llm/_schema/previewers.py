@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from nr_llm._schema.signatures import context_of, parameters_of
+from nr_llm.contexts import Previewer, ToolContext
 from nr_llm.errors import InvalidSchemaError
-from nr_llm.tools import Previewer, ToolContext
 
 
 def previewer_of(preview: Callable[..., Any], function: Callable[..., Any], parameters: Mapping[str, Any]) -> Previewer:

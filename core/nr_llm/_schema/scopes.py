@@ -9,6 +9,9 @@ from typing import Any
 
 import attrs
 
+from nr_llm.contexts import ToolContext
+from nr_llm.results import ToolResult
+
 
 @attrs.frozen(eq=False)
 class Scope:
@@ -36,7 +39,7 @@ class Scope:
         try:
             return self._evaluate(text, self.locals)
         except NameError:
-            return self._evaluate(text, {**_own_names(), **self._enclosing(), **self.locals})
+            return self._evaluate(text, {**_OWN_NAMES, **self._enclosing(), **self.locals})
 
     def _evaluate(self, text: str, names: Mapping[str, Any]) -> object:
         # An annotation is code of the module that is registered, and has run already; `typing` does the same.
@@ -83,9 +86,5 @@ def scope_of_class(owner: type, *, module: str | None = None) -> Scope:
     return Scope(vars(names) if names else {}, dict(vars(owner)), owner.__qualname__)
 
 
-def _own_names() -> dict[str, Any]:
-    """Return the two names of ours that signatures use and linters move below ``if TYPE_CHECKING``."""
-    from nr_llm.results import ToolResult
-    from nr_llm.tools import ToolContext
-
-    return {"ToolContext": ToolContext, "ToolResult": ToolResult}
+_OWN_NAMES = {"ToolContext": ToolContext, "ToolResult": ToolResult}
+"""The two names of ours that signatures use and linters move below ``if TYPE_CHECKING``."""

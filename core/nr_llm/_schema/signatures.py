@@ -19,6 +19,7 @@ from nr_llm._schema.scopes import scope_of_function
 from nr_llm._schema.sites import Site
 from nr_llm._schema.sizes import check_size
 from nr_llm._schema.translation import member_of
+from nr_llm.contexts import ToolContext
 from nr_llm.errors import InvalidSchemaError
 
 Structure: TypeAlias = Callable[[Mapping[str, JSON]], dict[str, Any]]
@@ -154,8 +155,6 @@ def _fields(parameters: list[inspect.Parameter], docs: Docs, site: Site) -> Iter
 
 
 def _says_context(hint: object, site: Site) -> bool:
-    from nr_llm.tools import ToolContext
-
     return any(part is ToolContext for part in _parts(hint, site))
 
 

@@ -15,11 +15,12 @@ from nr_llm._invoke import ainvoke, invoke
 from nr_llm._seam import timed_out
 from nr_llm.actors import Actor
 from nr_llm.cancellation import Cancellation
+from nr_llm.contexts import ToolContext
 from nr_llm.errors import ConfigurationError
 from nr_llm.messages import ToolCall
 from nr_llm.previews import CallPreview, bound_preview
 from nr_llm.results import ToolResult
-from nr_llm.tools import Tool, ToolContext
+from nr_llm.tools import Tool
 
 
 @attrs.define(eq=False)

@@ -19,13 +19,14 @@ import attrs
 
 from nr_llm._json import encode
 from nr_llm.artifacts import ToolArtifact
+from nr_llm.contexts import ToolContext
 from nr_llm.errors import ServiceError
 from nr_llm.providers import Codec
 from nr_llm.responses import CompletionResponse
 from nr_llm.results import ToolResult
 from nr_llm.testing.harness import Harness
 from nr_llm.testing.scripted import calling
-from nr_llm.tools import Tool, ToolContext
+from nr_llm.tools import Tool
 
 Sink: TypeAlias = tuple[str, str]
 """Where text was found, and the text."""

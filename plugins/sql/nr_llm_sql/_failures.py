@@ -6,8 +6,8 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from nr_llm.contexts import ToolContext
 from nr_llm.errors import ToolError
-from nr_llm.tools import ToolContext
 
 from nr_llm_sql._stops import Halted, Missing
 from nr_llm_sql.settings import DATABASE_SETTING, SqlSettings

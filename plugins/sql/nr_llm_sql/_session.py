@@ -10,8 +10,8 @@ from typing import Any
 
 import attrs
 import sqlalchemy as sa
+from nr_llm.contexts import ToolContext
 from nr_llm.errors import ToolError
-from nr_llm.tools import ToolContext
 from sqlalchemy.dialects import sqlite
 
 from nr_llm_sql._access import Access, visible

@@ -6,8 +6,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import attrs
+from nr_llm.contexts import ToolContext
 from nr_llm.results import ToolResult
-from nr_llm.tools import Tool, ToolContext, tool
+from nr_llm.tools import Tool, tool
 from nr_llm.zones import DataClass
 
 from nr_llm_sql import _answers as answers

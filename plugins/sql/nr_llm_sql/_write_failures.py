@@ -6,8 +6,8 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from nr_llm.contexts import ToolContext
 from nr_llm.errors import ToolError
-from nr_llm.tools import ToolContext
 
 from nr_llm_sql._failures import REASONS
 from nr_llm_sql._plans import NOTHING

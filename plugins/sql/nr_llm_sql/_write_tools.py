@@ -7,9 +7,10 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import attrs
+from nr_llm.contexts import ToolContext
 from nr_llm.errors import ToolError
 from nr_llm.results import ToolResult
-from nr_llm.tools import Tool, ToolContext, tool
+from nr_llm.tools import Tool, tool
 
 from nr_llm_sql import _answers as answers
 from nr_llm_sql._conditions import Scalar

@@ -9,7 +9,7 @@ from typing import Any
 
 import attrs
 import sqlalchemy as sa
-from nr_llm.tools import ToolContext
+from nr_llm.contexts import ToolContext
 
 from nr_llm_sql._access import Access
 from nr_llm_sql._catalogue import sources

@@ -10,9 +10,9 @@ from typing import Any
 
 import attrs
 from nr_llm import Tool
+from nr_llm.contexts import ToolContext
 from nr_llm.errors import ToolError
 from nr_llm.results import ToolResult
-from nr_llm.tools import ToolContext
 from nr_llm_sql import SqlSettings, sql_tools
 
 from tests.plugins.sql.postgres import WRITER, Postgres

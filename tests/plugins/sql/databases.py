@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from nr_llm.artifacts import ArtifactType
+from nr_llm.contexts import ToolContext
 from nr_llm.results import ToolResult
-from nr_llm.tools import ToolContext
 from nr_llm_sql import SqlSettings, sql_tools
 from nr_llm_sql._access import Access
 from nr_llm_sql._catalogue import sources

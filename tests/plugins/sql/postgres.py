@@ -8,8 +8,8 @@ from typing import Any
 
 import attrs
 from nr_llm.cancellation import Cancellation
+from nr_llm.contexts import ToolContext
 from nr_llm.results import ToolResult
-from nr_llm.tools import ToolContext
 from nr_llm_sql import SqlSettings, sql_tools
 from nr_llm_sql._conditions import Condition
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 from nr_llm.cancellation import Cancellation
+from nr_llm.contexts import ToolContext
 from nr_llm.errors import RunCancelledError, ToolError
-from nr_llm.tools import ToolContext
 from nr_llm_sql import _connection
 
 from tests.plugins.sql.databases import Make, call, read

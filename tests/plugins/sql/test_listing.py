@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 from nr_llm.cancellation import Cancellation
+from nr_llm.contexts import ToolContext
 from nr_llm.errors import RunCancelledError
-from nr_llm.tools import ToolContext
 from nr_llm_sql import _session
 
 from tests.plugins.sql.databases import Make, call, cells, column

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from nr_llm import Runtime
 from nr_llm.cancellation import Cancellation
+from nr_llm.contexts import ToolContext
 from nr_llm.errors import InvalidValueError, RunCancelledError, ToolError
-from nr_llm.tools import ToolContext
 from nr_llm_sql import SqlSettings, sql_tools
 from nr_llm_sql import _answers as answers
 

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 from nr_llm.cancellation import Cancellation
+from nr_llm.contexts import ToolContext
 from nr_llm.errors import RunCancelledError, ToolError
-from nr_llm.tools import ToolContext
 from nr_llm_sql import SqlSettings
 from nr_llm_sql import _connection as connection
 from nr_llm_sql._write_failures import explained, uncertain

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 
 import psycopg
 import sqlalchemy as sa
+from nr_llm.contexts import ToolContext
 from nr_llm.errors import ToolError
-from nr_llm.tools import ToolContext
 
 from nr_llm_sql._failures import halted
 from nr_llm_sql._stops import Halted, Refused, Unfit

@@ -7,8 +7,8 @@ from contextlib import closing, contextmanager, suppress
 
 import attrs
 import sqlalchemy as sa
+from nr_llm.contexts import ToolContext
 from nr_llm.errors import ToolError
-from nr_llm.tools import ToolContext
 
 from nr_llm_sql._catalogue import Field, Source
 from nr_llm_sql._database import COUNTED_ROWS, UNCOUNTED, Opened

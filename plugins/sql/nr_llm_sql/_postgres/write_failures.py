@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 import sqlalchemy as sa
+from nr_llm.contexts import ToolContext
 from nr_llm.errors import ToolError
-from nr_llm.tools import ToolContext
 
 from nr_llm_sql._plans import NOTHING
 from nr_llm_sql._postgres.failures import HALTED, code_of, unreachable

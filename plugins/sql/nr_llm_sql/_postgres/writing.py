@@ -9,8 +9,8 @@ from typing import Any
 import attrs
 import psycopg
 import sqlalchemy as sa
+from nr_llm.contexts import ToolContext
 from nr_llm.errors import ToolError
-from nr_llm.tools import ToolContext
 
 from nr_llm_sql._plans import NOTHING
 from nr_llm_sql._postgres.access import Permits

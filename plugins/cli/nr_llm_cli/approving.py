@@ -15,7 +15,7 @@ from nr_llm.errors import InvalidValueError, MalformedJsonError
 from nr_llm_cli.screen import exact
 
 if TYPE_CHECKING:
-    from nr_llm.approvals import Decision, Submission, WaitingCall, WaitingRun
+    from nr_llm.approvals import Decision, WaitingCall, WaitingRun
 
     from nr_llm_cli.console import Console
     from nr_llm_cli.held import Sight
@@ -75,16 +75,6 @@ class Asker:
         """Return what a person says to all calls they are asked about, or None if they leave the turn waiting."""
         try:
             return tuple(self._decision(waiting, call) for call in waiting.asked)
-        except (Left, EOFError, KeyboardInterrupt):
-            self.left()
-            return None
-
-    def submissions(self, waiting: WaitingRun) -> tuple[Submission, ...] | None:
-        """Return what a person fills in for all calls with a form, or None if they leave the turn waiting."""
-        from nr_llm_cli.forms import fill
-
-        try:
-            return tuple(fill(self, waiting, call) for call in waiting.asked)
         except (Left, EOFError, KeyboardInterrupt):
             self.left()
             return None

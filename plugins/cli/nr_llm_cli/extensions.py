@@ -8,6 +8,7 @@ with spaces between the words: ``@click.command("models pull")`` makes ``nr-llm 
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import click
@@ -22,7 +23,9 @@ if TYPE_CHECKING:
 DISTRIBUTION = "nr-llm-cli"
 
 
-def added_commands(context: click.Context, path: str) -> dict[str, click.Command]:
+def added_commands(
+    context: click.Context, path: str, group: Callable[[str], click.Command]
+) -> dict[str, click.Command]:
     """
     Return the commands that plugins add to a group, by the next word of their names; loads all plugins.
 
@@ -31,6 +34,7 @@ def added_commands(context: click.Context, path: str) -> dict[str, click.Command
     Args:
         context: Any of the invocation's.
         path: Names of the groups above and the group's own, joined by spaces; empty for the program.
+        group: Makes a group from its names.
     """
     found: dict[str, click.Command] = {}
     for given in asked(host_of(context).commands):
@@ -41,7 +45,7 @@ def added_commands(context: click.Context, path: str) -> dict[str, click.Command
             found[word] = _named(given.command, word)
         elif before.startswith(f"{path} ".lstrip()):
             following = before.removeprefix(path).split()[0]
-            found.setdefault(following, _group(f"{path} {following}".strip()))
+            found.setdefault(following, group(f"{path} {following}".strip()))
     return found
 
 
@@ -54,9 +58,3 @@ def _named(command: click.Command, word: str) -> click.Command:
     command = copy.copy(command)
     command.name = word
     return command
-
-
-def _group(path: str) -> click.Command:
-    from nr_llm_cli.groups import LazyGroup
-
-    return LazyGroup(name=path.rpartition(" ")[2], path=path, places={}, help="Commands of plugins.")

@@ -13,6 +13,7 @@ from nr_llm.runs import Suspended
 
 from nr_llm_cli.approving import Asker, attended
 from nr_llm_cli.failures import failure_of
+from nr_llm_cli.forms import submissions
 from nr_llm_cli.held import Sight, held_of
 from nr_llm_cli.whoami import decider, me
 
@@ -99,7 +100,7 @@ class Approver:
         if self.mode == "reads":
             return () if inputs else self._reads(waiting)
         asker = Asker(console=self.console, sight=Sight.of(self.host, decider()), edits=self.kept)
-        return asker.submissions(waiting) if inputs else asker.decisions(waiting)
+        return submissions(asker, waiting) if inputs else asker.decisions(waiting)
 
     def _reads(self, waiting: WaitingRun) -> tuple[Decision, ...]:
         tools = self.runtime.tools()

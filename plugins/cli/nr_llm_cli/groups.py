@@ -85,7 +85,11 @@ class LazyGroup(click.Group):
     def _added(self, ctx: click.Context) -> dict[str, click.Command]:
         from nr_llm_cli.extensions import added_commands
 
-        return added_commands(ctx, self.path)
+        return added_commands(ctx, self.path, _added_group)
+
+
+def _added_group(path: str) -> LazyGroup:
+    return LazyGroup(name=path.rpartition(" ")[2], path=path, places={}, help="Commands of plugins.")
 
 
 def _show_help() -> int:

@@ -15,6 +15,7 @@ from nr_llm.previews import WITHHELD, CallPreview
 from nr_llm.records import RunHead, RunStatus, StoredRun
 
 from nr_llm_cli import render
+from nr_llm_cli.blanks import keys_of
 from nr_llm_cli.screen import exact
 
 if TYPE_CHECKING:
@@ -144,8 +145,6 @@ def _asked_for(call: WaitingCall) -> Iterator[Line]:
     """Yield what a person is asked to fill in, if anything."""
     if call.form is None:
         return
-    from nr_llm_cli.forms import keys_of
-
     yield "  It asks for:", _DIM
     yield from ((f"    {line}", _PLAIN) for line in keys_of(call.form))
 

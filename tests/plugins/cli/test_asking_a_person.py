@@ -13,8 +13,9 @@ from nr_llm.config import read_config
 from nr_llm.hookspecs import hookimpl
 from nr_llm.testing import ScriptedProvider, calling
 from nr_llm_cli.approving import Asker, attended
+from nr_llm_cli.blanks import type_of, value_of
 from nr_llm_cli.console import Console
-from nr_llm_cli.forms import type_of, value_of
+from nr_llm_cli.forms import submissions
 from nr_llm_cli.going_on import asks
 from nr_llm_cli.held import SHOWN, Sight, argument_lines, held_of
 from nr_llm_cli.screen import exact
@@ -283,7 +284,7 @@ def test_without_a_store_nothing_is_changed(host: PluginHost, capsys: pytest.Cap
 def test_a_form_is_asked_key_by_key(host: PluginHost, capsys: pytest.CaptureFixture[str]) -> None:
     """With type, whether it is required, default and description; what is left empty is left out."""
     waiting = held(host, ("order", {"article": "lamp"}))
-    said = asker(host, "d", "y", "", "Ghent", "", "desk").submissions(waiting)
+    said = submissions(asker(host, "d", "y", "", "Ghent", "", "desk"), waiting)
     out, err = capsys.readouterr()
 
     assert said == (waiting.submission(0, {"city": "Ghent", "kind": "desk"}),)
@@ -297,7 +298,7 @@ def test_a_form_is_asked_key_by_key(host: PluginHost, capsys: pytest.CaptureFixt
 def test_faults_are_said_and_asked_again(host: PluginHost, capsys: pytest.CaptureFixture[str]) -> None:
     """What was right stays on an empty line."""
     waiting = held(host, ("order", {"article": "lamp"}))
-    said = asker(host, "y", "Ghent", "-1", "", "", "2", "").submissions(waiting)
+    said = submissions(asker(host, "y", "Ghent", "-1", "", "", "2", ""), waiting)
     out, err = capsys.readouterr()
 
     assert said == (waiting.submission(0, {"city": "Ghent", "floor": 2}),)
@@ -308,14 +309,14 @@ def test_faults_are_said_and_asked_again(host: PluginHost, capsys: pytest.Captur
 @pytest.mark.parametrize("answers", [("q",), ("y", "Ghent"), ("what",)])
 def test_a_form_can_be_left(answers: tuple[str, ...], host: PluginHost) -> None:
     """Half a form is none."""
-    assert asker(host, *answers).submissions(held(host, ("order", {"article": "lamp"}))) is None
+    assert submissions(asker(host, *answers), held(host, ("order", {"article": "lamp"}))) is None
 
 
 def test_a_form_can_be_declined(host: PluginHost) -> None:
     """The model is told."""
     waiting = held(host, ("order", {"article": "lamp"}))
 
-    assert asker(host, "n").submissions(waiting) == (waiting.submission(0, None),)
+    assert submissions(asker(host, "n"), waiting) == (waiting.submission(0, None),)
 
 
 @pytest.mark.parametrize(

@@ -123,6 +123,7 @@ def fill_in(context: click.Context, /, run: str, **options: Any) -> int:
     What does not fit the form is refused, and the run waits on.  RUN is a run's name or its beginning.
     """
     from nr_llm_cli.approving import Asker, attended
+    from nr_llm_cli.forms import submissions
     from nr_llm_cli.parameters import from_json
     from nr_llm_cli.taken import listed, taking_up
 
@@ -138,7 +139,7 @@ def fill_in(context: click.Context, /, run: str, **options: Any) -> int:
             taken.show(chosen)
             raise _undecided(taken, "--values has what is filled in.")
         asker = Asker(console=taken.console, sight=taken.sight)
-        said = asker.submissions(attrs.evolve(taken.waiting, calls=chosen))
+        said = submissions(asker, attrs.evolve(taken.waiting, calls=chosen))
         if said is None:
             raise _undecided(taken)
         return taken.go_on(said)

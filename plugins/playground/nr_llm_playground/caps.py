@@ -18,6 +18,7 @@ class Caps:
 
     Args:
         runs: Runs under way at the same time.
+        runs_each: Those of them that one actor may have begun, so that nobody takes the place of all others.
         streams: Feeds read at the same time.
         requests: Requests of one actor in a minute.
         body_bytes: UTF-8 bytes of a request's body.
@@ -38,6 +39,7 @@ class Caps:
     """
 
     runs: int = attrs.field(default=16, validator=whole(1))
+    runs_each: int = attrs.field(default=8, validator=whole(1))
     streams: int = attrs.field(default=64, validator=whole(1))
     requests: int = attrs.field(default=600, validator=whole(1))
     body_bytes: int = attrs.field(default=MIB, validator=whole(1))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Final
@@ -83,6 +84,10 @@ class Segment:
         return sum(view.tail.size for view in self.views.values())
 
 
+def _busy(why: str) -> Refusal:
+    return Refusal(429, "busy", f"{why}; try again when one has ended.", headers={"Retry-After": str(RETRY_SECONDS)})
+
+
 class LiveRuns:
     """
     The segments of this process.
@@ -98,7 +103,7 @@ class LiveRuns:
         self._redactor = redactor
         self._clock = clock
         self._segments: dict[tuple[str, int], Segment] = {}
-        self._beginning = 0
+        self._beginning = Counter[str | None]()  # of whom; None for runs that go on
         self._made = asyncio.Event()  # no segment is about to begin
         self._made.set()
         self._closed = False
@@ -111,12 +116,20 @@ class LiveRuns:
     @property
     def under_way(self) -> int:
         """How many segments have not ended, those included that are about to begin."""
-        return self._beginning + sum(segment.ended is None for segment in self._segments.values())
+        return self._beginning.total() + sum(segment.ended is None for segment in self._segments.values())
+
+    def under_way_for(self, owner: Actor) -> int:
+        """Return how many of them act on behalf of somebody."""
+        owned = (one for one in self._segments.values() if one.owner is not None and one.owner.id == owner.id)
+        return self._beginning[owner.id] + sum(segment.ended is None for segment in owned)
 
     @contextmanager
-    def room(self) -> Iterator[None]:
+    def room(self, owner: Actor | None = None) -> Iterator[None]:
         """
         Keep a place for a segment while it is made.
+
+        Args:
+            owner: Who begins a run; None for one that goes on, which has waited for that.
 
         Raises:
             Refusal: There is none.
@@ -124,15 +137,18 @@ class LiveRuns:
         if self._closed:
             raise Refusal(503, "stopping", "The server is about to stop and begins no run.")
         if self.under_way >= self._caps.runs:
-            text = f"{self._caps.runs} runs are under way, as many as this server takes; try again when one has ended."
-            raise Refusal(429, "busy", text, headers={"Retry-After": str(RETRY_SECONDS)})
-        self._beginning += 1
+            raise _busy(f"As many runs are under way as this server takes ({self._caps.runs})")
+        if owner is not None and self.under_way_for(owner) >= self._caps.runs_each:
+            raise _busy(f"As many runs of yours are under way as one may have ({self._caps.runs_each})")
+        name = None if owner is None else owner.id
+        self._beginning[name] += 1
         self._made.clear()
         try:
             yield
         finally:
-            self._beginning -= 1
-            if not self._beginning:
+            self._beginning[name] -= 1
+            if not self._beginning.total():
+                self._beginning.clear()
                 self._made.set()
 
     def begin(

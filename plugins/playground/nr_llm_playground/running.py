@@ -36,7 +36,7 @@ async def begun(server: Server, asked: Asked, actor: Actor) -> Segment:
         Refusal: There is no room for it.
         NrLlmError: It may not be, or could not be kept.
     """
-    with server.live.room():
+    with server.live.room(actor):
         settings = dict(asked.settings)
         messages = asked.messages
         if asked.continues is not None:

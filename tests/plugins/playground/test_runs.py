@@ -311,6 +311,28 @@ class TestRefused:
 
         asyncio.run(main())
 
+    def test_as_many_as_one_may_have(self) -> None:
+        """Nobody takes the place of all others: who has that many is told, and somebody else begins one."""
+
+        async def main() -> None:
+            gate = Gate()
+            script = calling(("wait", {}))
+            async with opened(script, "one", "two", tools=[gate.tool], caps=Caps(runs_each=1)) as (client, app, _):
+                async with client.watching("POST", "/api/runs", {"prompt": "a"}) as first:
+                    await gate.reached.wait()
+                    reply = await begun(client)
+                    assert (reply.status, reply.code, reply.headers["retry-after"]) == (429, "busy", "5")
+                    assert reply.json()["error"]["message"].startswith(
+                        "As many runs of yours are under way as one may have (1)"
+                    )
+                    assert (await begun(Client(app, x_user="ann"))).told == ["context", "done"]
+                    gate.opened.set()
+                    await first.until("done")
+                assert (await begun(client)).told == ["context", "done"]
+                assert ended(app)
+
+        asyncio.run(main())
+
     def test_once_it_stops(self) -> None:
         """A server that is about to stop begins nothing."""
 

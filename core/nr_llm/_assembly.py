@@ -44,7 +44,7 @@ from nr_llm.limits import Limits
 from nr_llm.middleware import within
 from nr_llm.options import Options
 from nr_llm.plugins import RegisteredTool
-from nr_llm.policy import Policy
+from nr_llm.policy import nothing_said
 from nr_llm.privacy import PrivacyLevel, StepFilter, strictest, strictest_named
 from nr_llm.providers import Model, Provider
 from nr_llm.records import RunHead
@@ -87,7 +87,7 @@ class Assembly:
     completer: Completer
     redactor: Redactor
     configuration_name: str | None = None
-    policy: PolicySource = Policy
+    policy: PolicySource = nothing_said
     purses: Purses = attrs.field(factory=Purses)
     threads: DaemonThreads = attrs.field(factory=DaemonThreads)
     slots: Slots = attrs.field(factory=Slots)

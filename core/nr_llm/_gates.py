@@ -12,7 +12,7 @@ from nr_llm._models import Chosen
 from nr_llm._origins import Origin, Origins
 from nr_llm.errors import ConfigurationError, InvalidValueError, NrLlmError
 from nr_llm.plugins import RegisteredTool
-from nr_llm.policy import Policy, Reader
+from nr_llm.policy import Policy, Reader, nothing_said
 from nr_llm.tools import Tool
 from nr_llm.zones import TrustZone
 
@@ -33,7 +33,7 @@ def policy_of(given: Policy | PolicySource | None, host: Source | None) -> Polic
         if not callable(given):
             raise InvalidValueError(f"must be a Policy, not a {type(given).__name__}", path="policy")
         return given
-    return Policy if host is None else lambda: host.policy
+    return nothing_said if host is None else lambda: host.policy
 
 
 def read(policy: PolicySource) -> Policy:

@@ -33,6 +33,27 @@ class Origin:
 
 
 @attrs.frozen(eq=False)
+class Trace:
+    """
+    Whose one tool is.
+
+    Attributes:
+        tool: The tool.
+        origins: The registered tools that it is or was copied from; none for one that is new.
+        keys: The names and addresses that an operator may have closed it by.
+    """
+
+    tool: Tool
+    origins: tuple[Origin, ...]
+    keys: tuple[str, ...]
+
+    @property
+    def groups(self) -> frozenset[str]:
+        """The groups that it is in, by itself or by what it was copied from."""
+        return frozenset([self.tool.group, *[origin.tool.group for origin in self.origins]])
+
+
+@attrs.frozen(eq=False)
 class Origins:
     """
     The registered tools, those included that the program's own stand in front of.
@@ -43,9 +64,9 @@ class Origins:
 
     all: tuple[Origin, ...] = ()
 
-    def of(self, name: str, tool: Tool) -> tuple[Origin, ...]:
+    def trace(self, name: str, tool: Tool) -> Trace:
         """
-        Return the registered tools that a tool is or was copied from; none for one that is new.
+        Return whose a tool is.
 
         Several tools of one source may share a function and tell by their name what to do, so that the name goes
         first.  Of a copy under another name all of them count, and so do those of plugins where the program has made
@@ -55,18 +76,19 @@ class Origins:
             name: What a model would call it.
             tool: The tool.
         """
+        origins = self._of(name, tool)
+        named = [origin.address for origin in self._by_name.get(name, ())]
+        copied = [key for origin in origins for key in (origin.name, origin.address)]
+        keys = tuple([key for key in dict.fromkeys((name, *named, *copied)) if key is not None])
+        return Trace(tool, origins, keys)
+
+    def _of(self, name: str, tool: Tool) -> tuple[Origin, ...]:
         shared = self._by_work.get(_work(tool), ())
         named = [origin for origin in shared if origin.name == name]
         if any(origin.address is not None for origin in named):
             return tuple(named)
         copied = [origin for origin in shared if origin.address is not None] if named else shared
         return (*named, *copied)
-
-    def keys(self, name: str, tool: Tool) -> tuple[str, ...]:
-        """Return the names and addresses that an operator may have closed a tool by."""
-        named = (origin.address for origin in self._by_name.get(name, ()))
-        copied = (key for origin in self.of(name, tool) for key in (origin.name, origin.address))
-        return tuple(key for key in dict.fromkeys((name, *named, *copied)) if key is not None)
 
     def at(self, address: str) -> str | None:
         """Return what a model would call the tool ``plugin:tool``, or None if there is none."""

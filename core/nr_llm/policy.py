@@ -16,13 +16,13 @@ from typing import Any, Final, TypeVar
 import attrs
 
 from nr_llm._json import JSON
-from nr_llm._origins import Origins
+from nr_llm._origins import Origins, Trace
 from nr_llm.actors import Actor, ActorKind
 from nr_llm.audit import WriteAudit
 from nr_llm.errors import ConfigurationError, InvalidValueError
 from nr_llm.options import member
 from nr_llm.tools import Tool, ToolEffect
-from nr_llm.zones import DataClass, TrustZone, furthest
+from nr_llm.zones import DataClass, TrustZone, furthest, highest
 
 T = TypeVar("T")
 
@@ -137,6 +137,14 @@ class Policy:
         return isinstance(self.data_classes, str) and self.data_classes.strip().lower() == OBSERVE
 
 
+_NOTHING_SAID: Final = Policy()
+
+
+def nothing_said() -> Policy:
+    """Return the policy of an operator who says nothing."""
+    return _NOTHING_SAID
+
+
 @attrs.frozen(kw_only=True)
 class PolicyDecision:
     """
@@ -246,7 +254,7 @@ class Gate:
         origins: The registered tools.
     """
 
-    policy: Callable[[], Policy] = Policy
+    policy: Callable[[], Policy] = nothing_said
     actor: Actor | None = None
     readers: tuple[Reader, ...] | None = None
     granted: frozenset[str] | None = None
@@ -265,9 +273,10 @@ class Gate:
         policy = self._policy()
         if policy is None:
             return PolicyDecision(tool=name, reason=PolicyReason.POLICY_UNREADABLE)
-        reason = self._reason(name, tool, policy)
-        data_class = self._class(name, tool)
-        zone = None if self.readers is None else furthest(reader.zone(policy) for reader in self.readers)
+        trace = self.origins.trace(name, tool)
+        reason = self._reason(name, trace, policy)
+        data_class = _class(trace)
+        zone = None if self.readers is None else furthest([reader.zone(policy) for reader in self.readers])
         ceiling = None if zone is None else zone.ceiling
         above = ceiling is not None and not data_class.within(ceiling)
         observed = above and reason is PolicyReason.NONE and policy.observes and not tool.remote
@@ -282,7 +291,7 @@ class Gate:
             ceiling=ceiling,
             observed=observed,
             effect=tool.effect,
-            usual=reason is PolicyReason.NONE and self._usual(name, tool, policy),
+            usual=reason is PolicyReason.NONE and not tool.writes and _on(trace, policy),
             asks="approval" if tool.needs_approval else "input" if tool.form is not None else "",
         )
 
@@ -293,7 +302,7 @@ class Gate:
     def on(self, name: str, tool: Tool) -> bool:
         """Return whether a tool is on, by its switch or, without one, by itself; a group's switch is another."""
         policy = self._policy()
-        return policy is not None and self._switch(policy.tools, name, tool, usual=tool.enabled)
+        return policy is not None and _on(self.origins.trace(name, tool), policy)
 
     def of(self, actor: Actor) -> Gate:
         """Return the gate for somebody else, such as whoever approves."""
@@ -307,35 +316,39 @@ class Gate:
             return None
         return policy if isinstance(policy, Policy) else None
 
-    def _reason(self, name: str, tool: Tool, policy: Policy) -> PolicyReason:
-        groups = dict.fromkeys((tool.group, *(origin.tool.group for origin in self.origins.of(name, tool))))
+    def _reason(self, name: str, trace: Trace, policy: Policy) -> PolicyReason:
+        groups = trace.groups
         off = not all(policy.groups.get(group, True) for group in groups)
-        if off or not self._switch(policy.tools, name, tool, usual=True):
+        if off or not all(_said(policy.tools, trace)):
             return PolicyReason.TOOL_DISABLED
-        if tool.admin_only and not (self.actor is not None and self.actor.administers):
+        if trace.tool.admin_only and not (self.actor is not None and self.actor.administers):
             return PolicyReason.REQUIRES_ADMIN
-        keys = (*self.origins.keys(name, tool), *(f"@{group}" for group in groups))
+        keys = (*trace.keys, *[f"@{group}" for group in groups])
         if not all(permits(policy.restrict[key], self.actor) for key in keys if key in policy.restrict):
             return PolicyReason.ACTOR_NOT_PERMITTED
         if self.granted is not None and name not in self.granted:
             return PolicyReason.NOT_GRANTED
         return PolicyReason.NONE
 
-    def _usual(self, name: str, tool: Tool, policy: Policy) -> bool:
-        return not tool.writes and self._switch(policy.tools, name, tool, usual=tool.enabled)
 
-    def _switch(self, switches: Mapping[str, bool], name: str, tool: Tool, *, usual: bool) -> bool:
-        said = [switches[key] for key in self.origins.keys(name, tool) if key in switches]
-        return all(said) if said else usual
+def _on(trace: Trace, policy: Policy) -> bool:
+    """Return whether a tool is on, by its switches or, without one, by itself."""
+    said = _said(policy.tools, trace)
+    return all(said) if said else trace.tool.enabled
 
-    def _class(self, name: str, tool: Tool) -> DataClass:
-        if tool.data_class is not None:
-            return tool.data_class
-        classes = [
-            origin.tool.data_class or (DataClass.SECRET if origin.packaged else DataClass.CONTENT)
-            for origin in self.origins.of(name, tool)
-        ]
-        return max(classes, key=tuple(DataClass).index, default=DataClass.CONTENT)
+
+def _said(switches: Mapping[str, bool], trace: Trace) -> list[bool]:
+    return [switches[key] for key in trace.keys if key in switches]
+
+
+def _class(trace: Trace) -> DataClass:
+    if trace.tool.data_class is not None:
+        return trace.tool.data_class
+    classes = [
+        origin.tool.data_class or (DataClass.SECRET if origin.packaged else DataClass.CONTENT)
+        for origin in trace.origins
+    ]
+    return highest(classes)
 
 
 def permits(grants: Iterable[str], actor: Actor | None) -> bool:

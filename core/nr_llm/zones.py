@@ -24,8 +24,10 @@ class DataClass(StrEnum):
 
     def within(self, ceiling: DataClass) -> bool:
         """Return whether it is no higher than `ceiling`."""
-        ladder = tuple(DataClass)
-        return ladder.index(self) <= ladder.index(ceiling)
+        return _CLASSES.index(self) <= _CLASSES.index(ceiling)
+
+
+_CLASSES: Final = tuple(DataClass)
 
 
 class TrustZone(StrEnum):
@@ -48,8 +50,10 @@ class TrustZone(StrEnum):
 
     def nearer(self, than: TrustZone) -> bool:
         """Return whether it is nearer than another."""
-        ladder = tuple(TrustZone)
-        return ladder.index(self) < ladder.index(than)
+        return _ZONES.index(self) < _ZONES.index(than)
+
+
+_ZONES: Final = tuple(TrustZone)
 
 
 CEILINGS: Final[Mapping[TrustZone, DataClass]] = {
@@ -63,5 +67,9 @@ CEILINGS: Final[Mapping[TrustZone, DataClass]] = {
 
 def furthest(zones: Iterable[TrustZone]) -> TrustZone:
     """Return the furthest of some zones; the furthest there is if there are none."""
-    ladder = tuple(TrustZone)
-    return max(zones, key=ladder.index, default=TrustZone.EXTERNAL_GLOBAL)
+    return max(zones, key=_ZONES.index, default=TrustZone.EXTERNAL_GLOBAL)
+
+
+def highest(classes: Iterable[DataClass]) -> DataClass:
+    """Return the class most worth protecting of some; `CONTENT` if there are none."""
+    return max(classes, key=_CLASSES.index, default=DataClass.CONTENT)

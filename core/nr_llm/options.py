@@ -52,6 +52,8 @@ def member(kind: type[Member], value: Member | str, *, path: str) -> Member:
     Raises:
         InvalidValueError: It is none; the text names them all.
     """
+    if isinstance(value, kind):
+        return value
     try:
         return kind(value)
     except ValueError:

@@ -62,7 +62,7 @@ class Memo:
         self._buffer = bytearray()
         self._seen: tuple[ChatMessage, ...] = ()
         self._marks: list[tuple[int, int]] = [(0, 0)]  # (messages, bytes) after each closed segment
-        self._once: tuple[object, object] | None = None
+        self._once: tuple[Sequence[object], object] | None = None
 
     def messages(self, messages: Sequence[ChatMessage], segments: Segments) -> bytes:
         """Return the messages as JSON elements joined by commas, encoding only what is new."""
@@ -97,10 +97,10 @@ class Memo:
             self._marks.pop()
         del self._buffer[self._marks[-1][1] :]
 
-    def once(self, key: object, make: Callable[[], T]) -> T:
-        """Return ``make()``, or what it gave last time if `key` is the same object."""
-        if self._once is None or self._once[0] is not key:
-            self._once = (key, make())
+    def once(self, of: Sequence[object], make: Callable[[], T]) -> T:
+        """Return ``make()``, or what it gave last time if what that is made `of` is the same objects."""
+        if self._once is None or len(self._once[0]) != len(of) or not all(map(is_, self._once[0], of)):
+            self._once = (of, make())
         return self._once[1]  # type: ignore[return-value]
 
 

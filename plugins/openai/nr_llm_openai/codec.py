@@ -60,15 +60,19 @@ class ChatCodec:
         messages = encode_messages(request.messages, self.segments, memo)
         if not messages:
             raise InvalidValueError("there is no message to send", path="messages")
-        head = encode.head_of(request, self.dialect, self.provider)
-        body = [encode_bytes(head)[:-1]]
-        if request.tools and "tools" not in head:
-            make = partial(encode.encode_tools, request.tools, self.dialect)
-            body += [b',"tools":', make() if memo is None else memo.once(request.tools, make)]
-        body += [b',"messages":[', messages, b"]}"]
+        of = (request.model, request.options, request.tools, request.stream)
+        head = self._head(request) if memo is None else memo.once(of, partial(self._head, request))
         headers = (("content-type", "application/json"), *self.headers)
         url = self.url.replace("{model}", quote(request.model, safe="")) if "{" in self.url else self.url
-        return HttpRequest("POST", url, headers=headers, body=b"".join(body), stream=request.stream)
+        body = b"".join((head, b',"messages":[', messages, b"]}"))
+        return HttpRequest("POST", url, headers=headers, body=body, stream=request.stream)
+
+    def _head(self, request: CompletionRequest) -> bytes:
+        head = encode.head_of(request, self.dialect, self.provider)
+        data = encode_bytes(head)[:-1]
+        if request.tools and "tools" not in head:
+            data += b',"tools":' + encode.encode_tools(request.tools, self.dialect)
+        return data
 
     def segments(self, messages: Sequence[ChatMessage], start: int) -> Iterator[Segment]:
         """

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import string
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from nr_llm.codecs.calls import check_choice
 from nr_llm.codecs.json import JSON, encode_bytes
 from nr_llm.codecs.names import WIRE_NAME, digest, wire_name
 from nr_llm.codecs.notes import say_left_out
-from nr_llm.codecs.reading import object_of
+from nr_llm.codecs.reading import object_of, objects_of
 from nr_llm.codecs.turns import distinct
 from nr_llm.conversation import check_pairs
 from nr_llm.errors import InvalidRequestError
 from nr_llm.memo import Segment
-from nr_llm.messages import ChatMessage, Role, ToolCall
+from nr_llm.messages import ChatMessage, Role
 from nr_llm.requests import CompletionRequest
 from nr_llm.specs import ToolSpec
 
@@ -179,7 +180,8 @@ def _message(message: ChatMessage, dialect: Dialect, provider: str) -> dict[str,
     """Return the message as a service takes it, or None for an assistant turn that says nothing at all."""
     wire = message.to_wire()
     if message.tool_calls is not None:
-        wire |= {"tool_calls": [_call(call, dialect) for call in message.tool_calls]}
+        for call in objects_of(wire["tool_calls"]):
+            _fit(call, dialect)
         if not message.content:
             _empty_content(wire, dialect)
         wire |= _replayed(message, dialect, provider, among=dialect.replayed)
@@ -194,9 +196,10 @@ def _message(message: ChatMessage, dialect: Dialect, provider: str) -> dict[str,
     return wire
 
 
-def _call(call: ToolCall, dialect: Dialect) -> JSON:
-    function: JSON = {"name": wire_name(call.name), "arguments": call.arguments_json}
-    return {"id": wire_id(call.id, dialect), "type": "function", "function": function}
+def _fit(call: dict[str, Any], dialect: Dialect) -> None:
+    """Give a call the id and the name that a service takes."""
+    call["id"] = wire_id(call["id"], dialect)
+    call["function"]["name"] = wire_name(call["function"]["name"])
 
 
 def _empty_content(wire: dict[str, JSON], dialect: Dialect) -> None:
@@ -208,6 +211,8 @@ def _empty_content(wire: dict[str, JSON], dialect: Dialect) -> None:
 
 def _replayed(message: ChatMessage, dialect: Dialect, provider: str, *, among: Sequence[str]) -> dict[str, JSON]:
     state = object_of(message.provider_state.get(provider))
+    if not state:
+        return {}
     back = {name: state[name] for name in dialect.replayed if name in state and name in among}
     if "content" in back and texts_of(back["content"])[0] != message.content:
         del back["content"]  # the text was changed since

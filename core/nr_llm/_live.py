@@ -27,19 +27,22 @@ class LiveState:
 
     def __init__(self) -> None:
         self._known: tuple[Any, ...] = (_ABSENT,) * len(_DEFAULTS)
-        self._dumped: list[Any] = [_ABSENT] * len(_DEFAULTS)
+        self._found: dict[str, JSON] = {}
 
     def dump(self, state: RunState) -> dict[str, JSON]:
         """Return `state` without its messages, as `RunState.to_json` gives it."""
-        found: dict[str, JSON] = {}
         values = _VALUES(state)
-        for i, (value, known, (name, default)) in enumerate(zip(values, self._known, _DEFAULTS, strict=True)):
+        for field, value, known in zip(_DEFAULTS, values, self._known, strict=True):
             if value is not known:
-                self._dumped[i] = _ABSENT if value == default else _dumped(value)
-            if self._dumped[i] is not _ABSENT:
-                found[name] = self._dumped[i]
+                self._take(*field, value)
         self._known = values
-        return found
+        return dict(self._found)
+
+    def _take(self, name: str, default: object, value: object) -> None:
+        if value == default:
+            self._found.pop(name, None)
+        else:
+            self._found[name] = _dumped(value)
 
 
 def _dumped(value: Any) -> JSON:

@@ -62,7 +62,8 @@ class AuditedFilter(StepFilter):
         record = super().record(step)
         if self.level is PrivacyLevel.FULL or "withheld" in record.payload:
             return record
-        return attrs.evolve(record, payload={**record.payload, **self._of_writes(step)})
+        writes = self._of_writes(step)
+        return attrs.evolve(record, payload={**record.payload, **writes}) if writes else record
 
     def _of_writes(self, step: RunStep) -> dict[str, JSON]:
         if self._audit is WriteAudit.DIGEST:

@@ -73,7 +73,15 @@ def performed(flow: Flow[T], performer: Performer) -> Generator[Event, None, T]:
     """Perform the effects of `flow` one after another, yield what happens, and return what it returns."""
     current = advance(flow)
     while not isinstance(current, Ended):
-        answer = yield from _answered(current, performer)
+        match current:
+            case Record(step, state):
+                answer = _attempt(performer.record, step, state)
+                if step is not None and isinstance(answer, Answer):
+                    yield StepRecorded(step)
+            case Wait(seconds, jitter):
+                answer = _attempt(performer.wait, seconds, jitter)
+            case _:
+                answer = yield from _pulled(_items(current, performer))
         current = advance(flow, error=answer) if isinstance(answer, Exception) else advance(flow, answer.value)
     return current.value
 
@@ -88,22 +96,14 @@ def drained(items: Generator[Event | Begun, None, T]) -> T:
         return value
 
 
-def _answered(effect: Effect[Any], performer: Performer) -> Generator[Event, None, Answer[Any] | Exception]:
-    """Perform one effect, yielding its events; return its answer, or what performing it raised."""
+def _items(effect: Effect[Any], performer: Performer) -> Iterator[Event | Answer[Any]]:
     match effect:
-        case Record(step, state):
-            answer = _attempt(performer.record, step, state)
-            if step is not None and isinstance(answer, Answer):
-                yield StepRecorded(step)
-            return answer
         case Complete(request):
-            return (yield from _pulled(performer.complete(request)))
+            return performer.complete(request)
         case Invoke(calls):
-            return (yield from _pulled(performer.invoke(calls)))
+            return performer.invoke(calls)
         case Preview(calls):
-            return (yield from _pulled(performer.preview(calls)))
-        case Wait(seconds, jitter):
-            return _attempt(performer.wait, seconds, jitter)
+            return performer.preview(calls)
         case _:
             raise TypeError(f"a flow yielded {effect!r}, which is no effect")
 

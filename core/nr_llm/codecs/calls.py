@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
 import attrs
 
 from nr_llm._json import JSON, encode
+from nr_llm._wire import read_arguments
 from nr_llm.codecs.names import own_name
 from nr_llm.errors import InvalidRequestError, MissingToolCallError
 from nr_llm.messages import ToolCall
@@ -37,11 +38,12 @@ def tool_calls(parts: Sequence[CallParts], request: CompletionRequest, *, cut: b
         cut: Whether the answer was cut off, for its length or by a filter: a last call without arguments had none yet.
     """
     ids = _ids([call_id for call_id, _, _ in parts], request)
+    last = len(parts) - 1
     calls = [
-        ToolCall.from_wire({"id": call_id, "function": {"name": name or UNNAMED, "arguments": arguments}})
-        for call_id, (_, name, arguments) in zip(ids, parts, strict=True)
+        _call(call_id, name, given, begun=cut and i == last)
+        for i, (call_id, (_, name, given)) in enumerate(zip(ids, parts, strict=True))
     ]
-    return tuple(_as_offered(call, request) for call in _unfit(calls, parts, cut=cut))
+    return tuple([_as_offered(call, request) for call in calls])
 
 
 def declaring(request: CompletionRequest) -> CompletionRequest:
@@ -95,16 +97,13 @@ def _ids(given: Sequence[str | None], request: CompletionRequest) -> list[str]:
     return list(ids)
 
 
-def _unfit(calls: Sequence[ToolCall], parts: Sequence[CallParts], *, cut: bool) -> Iterator[ToolCall]:
-    """Mark the calls that must not run although their arguments can be read."""
-    for i, (call, (_, name, arguments)) in enumerate(zip(calls, parts, strict=True)):
-        blank = not isinstance(arguments, str) or not arguments.strip()
-        begun = cut and i == len(calls) - 1 and blank and not isinstance(arguments, Mapping)
-        if call.malformed is None and (name is None or begun):
-            text = arguments if isinstance(arguments, str) else encode(arguments)
-            yield ToolCall(call.id, call.name, malformed=text)
-        else:
-            yield call
+def _call(call_id: str, name: str | None, given: JSON, *, begun: bool) -> ToolCall:
+    """Return a call; one that must not run although its arguments can be read is marked."""
+    arguments, malformed = read_arguments(given)
+    lacking = begun and not isinstance(given, Mapping) and (not isinstance(given, str) or not given.strip())
+    if malformed is None and (name is None or lacking):
+        arguments, malformed = {}, given if isinstance(given, str) else encode(given)
+    return ToolCall(call_id, name or UNNAMED, arguments, malformed)
 
 
 def _as_offered(call: ToolCall, request: CompletionRequest) -> ToolCall:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from codecs import BOM_UTF8
 from collections.abc import Callable, Mapping
 
 import attrs
@@ -142,7 +143,7 @@ def _read(body: bytes) -> Fault:
 
 def text_in(body: bytes) -> str:
     """Return the text of a reply, without a byte order mark, whatever bytes it has."""
-    return body.decode("utf-8-sig", "replace")
+    return body.removeprefix(BOM_UTF8).decode(errors="replace")
 
 
 def excerpt(text: str, redact: Callable[[str], str]) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import islice
 
 import attrs
 
@@ -45,10 +44,10 @@ def distinct(messages: Sequence[ChatMessage], start: int) -> Sequence[ChatMessag
     while first and messages[first - 1].role is Role.TOOL:
         first -= 1
     first = max(first - 1, 0)  # the results at `start` are of these calls
-    new = [call.id for message in islice(messages, first, None) for call in message.tool_calls or ()]
+    new = [call.id for message in messages[first:] for call in message.tool_calls or ()]
     fresh = set(new)
-    earlier = (call.id for message in islice(messages, first) if message.tool_calls for call in message.tool_calls)
-    taken = fresh.intersection(earlier) if fresh else fresh
+    earlier = [call.id for message in messages[:first] if message.tool_calls for call in message.tool_calls]
+    taken = fresh.intersection(earlier)
     if not taken and len(fresh) == len(new):
         return messages
     return [*messages[:first], *_renamed(messages, first, taken)]
@@ -56,7 +55,7 @@ def distinct(messages: Sequence[ChatMessage], start: int) -> Sequence[ChatMessag
 
 def _renamed(messages: Sequence[ChatMessage], first: int, taken: set[str]) -> Iterator[ChatMessage]:
     names: Mapping[str, str] = {}
-    for i, message in enumerate(islice(messages, first, None), first):
+    for i, message in enumerate(messages[first:], first):
         if message.tool_calls:
             ids = {call.id for call in message.tool_calls}
             names = {call_id: f"call_{digest(f'{i} {call_id}')[:24]}" for call_id in ids & taken}

@@ -6,8 +6,7 @@ import asyncio
 import inspect
 import random
 import time
-from collections import deque
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, aclosing, suppress
 from functools import partial
 from typing import Any, TypeAlias, TypeVar, cast
@@ -17,6 +16,7 @@ import attrs
 from nr_llm._aside import aside
 from nr_llm._calls import CallBatch, Job, Message, Post, discard
 from nr_llm._desk import Delivery, Desk
+from nr_llm._inbox import Inbox
 from nr_llm._perform import Answer
 from nr_llm._previews import Previewing
 from nr_llm.effects import CallOutcome
@@ -32,38 +32,6 @@ from nr_llm.steps import RunStep
 
 T = TypeVar("T")
 Pieces: TypeAlias = AsyncGenerator[Delta | CompletionResponse, None]
-
-
-class Inbox:
-    """Messages for the task that waits for them, posted from it, from other tasks or from threads."""
-
-    def __init__(self) -> None:
-        self._loop = asyncio.get_running_loop()
-        self._messages: deque[Any] = deque()
-        self._wake = asyncio.Event()
-
-    def post(self, message: Any) -> None:
-        """Hand a message in, from any thread; it is there at once, the waiting task wakes in its loop."""
-        self._messages.append(message)
-        with suppress(RuntimeError):  # the loop is closed, and nobody waits any more
-            self._loop.call_soon_threadsafe(self._wake.set)
-
-    async def get(self, seconds: float | None = None) -> Any:
-        """Return the next message, or None when `seconds` have passed."""
-        timer = None if seconds is None else self._loop.call_later(seconds, self.post, None)
-        try:
-            while not self._messages:
-                await self._wake.wait()
-                self._wake.clear()
-            return self._messages.popleft()
-        finally:
-            if timer is not None:
-                timer.cancel()
-
-    def drain(self) -> Iterator[Any]:
-        """Yield what is there already."""
-        while self._messages:
-            yield self._messages.popleft()
 
 
 class AsyncPerformer:

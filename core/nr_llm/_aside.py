@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from contextlib import suppress
-from functools import partial
 from typing import TypeVar
 
+from nr_llm._inbox import Inbox
 from nr_llm._threads import DaemonThreads
 
 T = TypeVar("T")
@@ -21,27 +20,25 @@ async def aside(threads: DaemonThreads, call: Callable[[], T]) -> T:
         threads: Where it runs.
         call: What to run; it has to end by itself.
     """
-    loop = asyncio.get_running_loop()
-    done: asyncio.Future[T] = loop.create_future()
+    inbox = Inbox()
 
     def work() -> None:
-        end: Callable[[], None]
         try:
-            end = partial(done.set_result, call())
+            inbox.post((call(), None))
         except BaseException as error:  # noqa: BLE001  # its waiter must hear of it, or would wait for ever
-            failure = error if isinstance(error, Exception) else RuntimeError(type(error).__name__)
-            end = partial(done.set_exception, failure)
-        with suppress(RuntimeError):  # the loop may be gone
-            loop.call_soon_threadsafe(end)
+            inbox.post((None, error if isinstance(error, Exception) else RuntimeError(type(error).__name__)))
 
     threads.start(work)
+    end: tuple[T, None] | tuple[None, Exception] | None = None
     cancelled: asyncio.CancelledError | None = None
-    while not done.done():
+    while end is None:
         try:
-            await asyncio.wait([done])
+            end = await inbox.get()
         except asyncio.CancelledError as error:
             cancelled = error
     if cancelled is not None:
-        done.exception()
         raise cancelled
-    return done.result()
+    value, failure = end
+    if failure is not None:
+        raise failure
+    return value  # type: ignore[return-value]  # there is one where nothing failed

@@ -1243,7 +1243,7 @@ class TestColours:
 
     def test_a_message_to_a_closed_loop_is_for_nobody(self) -> None:
         """A tool that returns after its event loop has closed harms nobody."""
-        from nr_llm._aperform import Inbox
+        from nr_llm._inbox import Inbox
 
         async def main() -> Inbox:
             return Inbox()

@@ -211,7 +211,7 @@ class StepFilter:
             if name in _HEAD:
                 continue
             if name in METADATA_FIELDS:
-                payload[name] = self._fact(name, value)
+                payload[name] = value if type(value) in _NUMBERS else self._fact(name, value)
             elif name in CONTENT_FIELDS and not keeps:
                 for key, item in CONTENT_FIELDS[name](value).items():
                     payload[key] = self._masked(item)
@@ -225,8 +225,6 @@ class StepFilter:
 
     def _fact(self, name: str, value: Any) -> JSON:
         """Return what survives at every level: below `full` without secrets, and of what others chose only names."""
-        if type(value) in _NUMBERS:
-            return value  # type: ignore[no-any-return]
         value = plain(value)
         if self.level is PrivacyLevel.FULL:
             return value  # type: ignore[no-any-return]

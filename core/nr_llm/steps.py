@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from decimal import Decimal
 from enum import StrEnum
 from operator import attrgetter
@@ -121,19 +121,20 @@ class RunStep:
         """Return the step as JSON, artifacts and all: unfiltered, for the host's own eyes."""
         return {name: plain(value) for name, value in self.given()}
 
-    def given(self) -> Iterator[tuple[str, Any]]:
-        """Yield name and value of each field that applies."""
-        for name, value in zip(_NAMES, _VALUES(self), strict=True):
-            if value is not None:
-                yield name, value
+    def given(self) -> list[tuple[str, Any]]:
+        """Return name and value of each field that applies."""
+        return [(name, value) for name, value in zip(_NAMES, _VALUES(self), strict=True) if value is not None]
 
 
 _NAMES = tuple(field.name for field in attrs.fields(RunStep))
 _VALUES = attrgetter(*_NAMES)
+_PLAIN = frozenset({bool, int, float, str})
 
 
 def plain(value: Any) -> Any:
     """Return a field's value as JSON."""
+    if type(value) in _PLAIN:
+        return value
     if isinstance(value, tuple):
         return [plain(item) for item in value]
     if isinstance(value, ChatMessage):

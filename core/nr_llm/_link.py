@@ -1,18 +1,20 @@
 """
 Carry the bytes of asynchronous requests on asyncio itself.
 
-httpcore lets its caller bring the network.  Its own way is anyio, whose cancel scopes and checkpoints cost more
-than a third of a request, and which runs need for nothing: they live in asyncio's loop.
+It does what httpcore asks of a network too, so that requests through a proxy take the same connections: httpcore's own
+way is anyio, whose cancel scopes and checkpoints cost a third of a request, and which runs need for nothing.
 """
 
 from __future__ import annotations
 
 import asyncio
 import select
-from collections.abc import Iterable
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
-import httpcore
+from nr_llm import _failures
+
+if TYPE_CHECKING:
+    import ssl
 
 MOST_UNREAD = 256 * 1024
 """Bytes taken in ahead of a reader; then the sender has to wait."""
@@ -24,11 +26,17 @@ NO_LIMIT = 24 * 3600.0
 """Seconds; stands for none where asyncio would set a limit of its own."""
 
 
-class Link(asyncio.Protocol, httpcore.AsyncNetworkStream):
-    """One connection; read by one task and written by one at a time, as HTTP/1.1 does."""
+class Link(asyncio.Protocol):
+    """
+    One connection; read by one task and written by one at a time, as HTTP/1.1 does.
 
-    def __init__(self) -> None:
+    Args:
+        failures: Where the exceptions to raise are: `nr_llm._failures`, or httpcore, which has them too.
+    """
+
+    def __init__(self, failures: Any = _failures) -> None:
         self._loop = asyncio.get_running_loop()
+        self._failures = failures
         self._transport: Any = None
         self._unread = bytearray()
         self._ended = False
@@ -68,14 +76,14 @@ class Link(asyncio.Protocol, httpcore.AsyncNetworkStream):
         self._held = False
         self._wake()
 
-    # -- what httpcore asks for ---------------------------------------------------------------------------------
+    # -- what a request asks for --------------------------------------------------------------------------------
 
     async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:  # noqa: ASYNC109  # httpcore's form
         """Return what has come, waiting for the first byte; nothing at the end."""
         while not self._unread and not self._ended:
-            await self._woken(timeout, httpcore.ReadTimeout)
+            await self._woken(timeout, self._failures.ReadTimeout)
         if self._error is not None and not self._unread:
-            raise httpcore.ReadError(str(self._error)) from self._error
+            raise self._failures.ReadError(str(self._error)) from self._error
         data = bytes(self._unread[:max_bytes])
         del self._unread[:max_bytes]
         if not self._ended and not self._transport.is_reading():
@@ -87,18 +95,22 @@ class Link(asyncio.Protocol, httpcore.AsyncNetworkStream):
         if not self._ended:
             self._transport.write(buffer)
         while self._held:
-            await self._woken(timeout, httpcore.WriteTimeout)
+            await self._woken(timeout, self._failures.WriteTimeout)
         if self._ended:
-            raise httpcore.WriteError("the connection was closed") from self._error
+            raise self._failures.WriteError("the connection was closed") from self._error
+
+    def close(self) -> None:
+        """End the connection; the loop closes its socket in its next turn."""
+        self._transport.abort()
 
     async def aclose(self) -> None:
-        """End the connection; nothing of a request is under way."""
-        self._transport.abort()
-        await asyncio.sleep(0)  # the loop closes the socket in its next turn
+        """End the connection, and let the loop close its socket."""
+        self.close()
+        await asyncio.sleep(0)
 
     async def start_tls(
         self,
-        ssl_context: Any,
+        ssl_context: ssl.SSLContext,
         server_hostname: str | None = None,
         timeout: float | None = None,  # noqa: ASYNC109  # httpcore's form
     ) -> Self:
@@ -113,16 +125,18 @@ class Link(asyncio.Protocol, httpcore.AsyncNetworkStream):
                     ssl_handshake_timeout=NO_LIMIT,
                 )
         except TimeoutError as error:
-            raise httpcore.ConnectTimeout from error
+            raise self._failures.ConnectTimeout from error
         except OSError as error:  # ssl.SSLError is one
-            raise httpcore.ConnectError(str(error)) from error
+            raise self._failures.ConnectError(str(error)) from error
         return self
 
     def get_extra_info(self, info: str) -> Any:
         """Return what httpcore wants to know: the TLS object, and whether an idle connection is of no more use."""
-        if info == "is_readable":
-            return bool(self._unread) or self._ended or _has_news(self._transport.get_extra_info("socket"))
-        return self._transport.get_extra_info(info)
+        return self.has_news() if info == "is_readable" else self._transport.get_extra_info(info)
+
+    def has_news(self) -> bool:
+        """Return whether an idle connection is of no more use: closed, or something came that nobody asked for."""
+        return bool(self._unread) or self._ended or _has_news(self._transport.get_extra_info("socket"))
 
     # -- waiting ------------------------------------------------------------------------------------------------
 
@@ -146,29 +160,27 @@ class Link(asyncio.Protocol, httpcore.AsyncNetworkStream):
             self._waiter = None
 
 
-class Links(httpcore.AsyncNetworkBackend):
-    """Opens connections."""
+async def connected(host: str, port: int, seconds: float | None, failures: Any = _failures) -> Link:
+    """
+    Return a connection to `host`.
 
-    async def connect_tcp(
-        self,
-        host: str,
-        port: int,
-        timeout: float | None = None,  # noqa: ASYNC109  # httpcore's form
-        local_address: str | None = None,  # noqa: ARG002  # our pools do not have it
-        socket_options: Iterable[Any] | None = None,  # noqa: ARG002  # nor this
-    ) -> Link:
-        """Connect to `host`."""
-        loop = asyncio.get_running_loop()
-        # Other implementations of the loop do not know the setting.
-        more: dict[str, Any] = {"happy_eyeballs_delay": HEAD_START} if isinstance(loop, asyncio.BaseEventLoop) else {}
-        try:
-            async with asyncio.timeout(timeout):
-                _, link = await loop.create_connection(Link, host, port, **more)
-        except TimeoutError as error:
-            raise httpcore.ConnectTimeout from error
-        except OSError as error:
-            raise httpcore.ConnectError(str(error)) from error
-        return link
+    Args:
+        host: Where to.
+        port: Its port.
+        seconds: Time to connect.
+        failures: As for `Link`.
+    """
+    loop = asyncio.get_running_loop()
+    # Other implementations of the loop do not know the setting.
+    more: dict[str, Any] = {"happy_eyeballs_delay": HEAD_START} if isinstance(loop, asyncio.BaseEventLoop) else {}
+    try:
+        async with asyncio.timeout(seconds):
+            _, link = await loop.create_connection(lambda: Link(failures), host, port, **more)
+    except TimeoutError as error:
+        raise failures.ConnectTimeout from error
+    except OSError as error:
+        raise failures.ConnectError(str(error)) from error
+    return link
 
 
 def _give_up(waiter: asyncio.Future[None], late: type[Exception]) -> None:

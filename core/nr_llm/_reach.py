@@ -116,11 +116,13 @@ def proxy_for(place: Target, wanted: str | None = None) -> str | None:
     Raises:
         ConfigurationError: The proxy is of a kind that is not supported.
     """
+    if loopback(place.host) or wanted == "none":
+        return None
     from urllib.request import getproxies, proxy_bypass
 
     # NO_PROXY may name a port too; an address with colons of its own cannot carry one there.
     where = place.host if place.port is None or ":" in place.host else f"{place.host}:{place.port}"
-    if loopback(place.host) or wanted == "none" or (wanted is None and proxy_bypass(where)):
+    if wanted is None and proxy_bypass(where):
         return None
     proxies = getproxies()
     proxy = wanted or proxies.get("https" if place.secure else "http") or proxies.get("all")
@@ -160,6 +162,7 @@ def tls_context(ca_file: str | None, client_certificate: str | None) -> ssl.SSLC
             context = ssl.create_default_context(cafile=ca_file)
         if client_certificate is not None:
             context.load_cert_chain(client_certificate)
+        context.set_alpn_protocols(["http/1.1"])
     except OSError as error:  # ssl.SSLError is one
         raise ConfigurationError(
             f"The TLS files ca_file={ca_file!r}, client_certificate={client_certificate!r} cannot be used: {error}.",

@@ -1,43 +1,47 @@
 """
-Send requests over HTTP, in both colours: the one module that knows an HTTP client.
+Send requests over HTTP, in both colours.
 
-Codecs make and read bytes; here they travel.  The client library is imported at the first request, a TLS context
-is made at the first ``https:`` one, and connections live as long as the transport.  Requests go straight to
-httpcore's connection pools, on which httpx is built: what httpx adds is half of the cost of a call, and cookies,
-redirects and merged defaults are nothing that a model service needs.  It still reads addresses and compressed
-replies.  A client of one's own is used as it is.
+Codecs make and read bytes; here they travel.  What that takes is imported at the first request, a TLS context is made
+at the first ``https:`` one, and connections live as long as the transport.  Requests go over connections of our own,
+in which h11 speaks HTTP: pools, cookies, redirects and merged defaults of a client cost several times that, and a
+model service needs none of them.  Only where a proxy stands between, httpcore sends; httpx still reads unusual
+addresses and compressed replies.  A client of one's own is used as it is.
 """
 
 from __future__ import annotations
 
+import re
 import threading
 import weakref
 from collections.abc import AsyncIterable, Coroutine, Iterable, Mapping
 from functools import lru_cache
-from importlib import import_module
 from inspect import isawaitable
 from typing import TYPE_CHECKING, Any
 
 import attrs
 
 from nr_llm._explain import explained
-from nr_llm._reach import Target, no_trust, proxy_for, target, tls_context
+from nr_llm._reach import Target, proxy_for, target, tls_context
 from nr_llm._receive import AsyncHttpStream, HttpStream, agathered, gathered
 from nr_llm.errors import ConfigurationError
 from nr_llm.providers import HttpReply, HttpRequest, TransportOptions
 
 if TYPE_CHECKING:
     import asyncio
+    import ssl
 
-    import httpcore
-
-CONNECTIONS = 1000
-"""Connections a pool may open and keep; httpx's own 100 and 20 make bursts wait and reconnect."""
-
-KEEP_SECONDS = 60.0
-"""Seconds an idle connection is kept: longer than most tools take, so that the next round finds it open."""
+    from nr_llm._adirect import AsyncDirect
+    from nr_llm._direct import Direct
+    from nr_llm._proxied import AsyncProxied, Proxied
+    from nr_llm._talk import Address, Head, Outgoing
 
 _DEFAULTS = (("user-agent", "nr-llm"), ("accept", "*/*"))
+
+_PLAIN = re.compile(
+    r"(https?)://((?:[a-z0-9-]+\.)*[a-z][a-z0-9-]*|127\.0\.0\.1)(?::([0-9]+))?"
+    r"((?:/[A-Za-z0-9_][A-Za-z0-9_.:-]*)+/?(?:\?[A-Za-z0-9_.:=&-]+)?|/?)"
+)
+"""An address in which nothing is to be encoded or left out, as in nearly all: httpx need not be imported for it."""
 
 
 class HttpTransport:
@@ -53,7 +57,7 @@ class HttpTransport:
     def __init__(self, options: TransportOptions | None = None, *, client: Any = None) -> None:
         self._options = options or TransportOptions()
         self._client = client
-        self._pools: dict[str, httpcore.ConnectionPool] = {}
+        self._ways: dict[str, Direct | Proxied] = {}
         self._lock = threading.Lock()
 
     def send(self, request: HttpRequest, *, seconds: float | None = None) -> HttpReply:
@@ -103,13 +107,13 @@ class HttpTransport:
     def close(self) -> None:
         """Close all connections; the transport may be used again and opens new ones."""
         with self._lock:
-            pools, self._pools = self._pools, {}
-        for pool in pools.values():
-            pool.close()
+            ways, self._ways = self._ways, {}
+        for way in ways.values():
+            way.close()
 
     def _open(self, request: HttpRequest, place: Target, options: TransportOptions) -> Any:
         if self._client is None:
-            return self._pool(place).handle_request(_own_request(request, place, options))
+            return self._way(place).open(_outgoing(request, place, options))
         built = _client_request(self._client, request, place, options)
         return self._client.send(built, stream=True, follow_redirects=False)
 
@@ -128,13 +132,12 @@ class HttpTransport:
             signed.close()
         return _checked(signed)
 
-    def _pool(self, place: Target) -> httpcore.ConnectionPool:
-        pool = self._pools.get(place.origin)
-        if pool is None:
+    def _way(self, place: Target) -> Direct | Proxied:
+        way = self._ways.get(place.origin)
+        if way is None:
             with self._lock:
-                pool = self._pools.get(place.origin) or _new_pool(place, self._options)
-                self._pools[place.origin] = pool
-        return pool
+                way = self._ways[place.origin] = self._ways.get(place.origin) or _new_way(place, self._options)
+        return way
 
 
 class AsyncHttpTransport:
@@ -151,7 +154,7 @@ class AsyncHttpTransport:
     def __init__(self, options: TransportOptions | None = None, *, client: Any = None) -> None:
         self._options = options or TransportOptions()
         self._client = client
-        self._loops: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, dict[str, httpcore.AsyncConnectionPool]]
+        self._loops: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, dict[str, AsyncDirect | AsyncProxied]]
         self._loops = weakref.WeakKeyDictionary()
         self._lock = threading.Lock()
 
@@ -195,12 +198,12 @@ class AsyncHttpTransport:
         """Close the connections of the running loop; the transport may be used again and opens new ones."""
         import asyncio
 
-        for pool in self._loops.pop(asyncio.get_running_loop(), {}).values():
-            await pool.aclose()
+        for way in self._loops.pop(asyncio.get_running_loop(), {}).values():
+            await way.aclose()
 
     async def _open(self, request: HttpRequest, place: Target) -> Any:
         if self._client is None:
-            return await self._pool(place).handle_async_request(_own_request(request, place, self._options))
+            return await self._way(place).open(_outgoing(request, place, self._options))
         built = _client_request(self._client, request, place, self._options)
         return await self._client.send(built, stream=True, follow_redirects=False)
 
@@ -217,21 +220,19 @@ class AsyncHttpTransport:
         signed = self._options.auth(request)
         return _checked(await signed if isawaitable(signed) else signed)
 
-    def _pool(self, place: Target) -> httpcore.AsyncConnectionPool:
+    def _way(self, place: Target) -> AsyncDirect | AsyncProxied:
         import asyncio
 
-        pools = self._loops.get(asyncio.get_running_loop())
-        if pools is None:
-            pools = self._begin(asyncio.get_running_loop())
-        pool = pools.get(place.origin)
-        if pool is None:
-            from nr_llm._link import Links
+        ways = self._loops.get(asyncio.get_running_loop())
+        if ways is None:
+            ways = self._begin(asyncio.get_running_loop())
+        way = ways.get(place.origin)
+        if way is None:
+            way = ways[place.origin] = _new_async_way(place, self._options)
+        return way
 
-            pool = pools[place.origin] = _new_pool(place, self._options, "Async", network_backend=Links())
-        return pool
-
-    def _begin(self, loop: asyncio.AbstractEventLoop) -> dict[str, httpcore.AsyncConnectionPool]:
-        """Give `loop` pools of its own, and let go of loops that ended: their connections hold on to them."""
+    def _begin(self, loop: asyncio.AbstractEventLoop) -> dict[str, AsyncDirect | AsyncProxied]:
+        """Give `loop` ways of its own, and let go of loops that ended: their connections hold on to them."""
         with self._lock:
             for ended in [old for old in self._loops if old.is_closed()]:
                 del self._loops[ended]
@@ -259,96 +260,86 @@ def _checked(signed: Any) -> HttpRequest:
     return signed
 
 
-def _wire_headers(request: HttpRequest, place: Target) -> list[tuple[str, str]]:
-    headers = list(request.headers)
-    given = {name.lower() for name, _ in headers}
+def _wire_headers(given: Iterable[tuple[str, str]], place: Target, *, stream: bool) -> list[tuple[str, str]]:
+    headers = list(given)
+    names = {name.lower() for name, _ in headers}
     # A compressing proxy holds deltas back until it has a block, so a stream asks for none.
-    defaults = (*_DEFAULTS, ("accept-encoding", "identity" if request.stream else "gzip, deflate"))
-    headers += [pair for pair in defaults if pair[0] not in given]
-    if place.basic is not None and "authorization" not in given:
+    defaults = (*_DEFAULTS, ("accept-encoding", "identity" if stream else "gzip, deflate"))
+    headers += [pair for pair in defaults if pair[0] not in names]
+    if place.basic is not None and "authorization" not in names:
         headers.append(("authorization", place.basic))
     return headers
 
 
-def _own_request(request: HttpRequest, place: Target, options: TransportOptions) -> httpcore.Request:
-    import httpcore
+def _outgoing(request: HttpRequest, place: Target, options: TransportOptions) -> Outgoing:
+    from nr_llm._talk import Outgoing
 
-    host, address = _address(place.url)
-    headers = [(b"host", host)]
-    headers += [(name.encode("ascii"), value.encode("ascii")) for name, value in _wire_headers(request, place)]
-    headers.append((b"content-length", b"%d" % len(request.body)))
-    return httpcore.Request(
-        request.method,
-        address,
-        headers=headers,
-        content=request.body,
-        extensions={"timeout": _named_limits(options.connect_seconds, options.read_seconds)},
-    )
+    given = tuple((name, value) for name, value in request.headers)
+    head = _head(request.method, place, given, stream=request.stream)
+    return Outgoing(head, request.body, options.connect_seconds, options.read_seconds)
 
 
 @lru_cache(maxsize=64)
-def _address(url: str) -> tuple[bytes, httpcore.URL]:
-    """Return the `Host` header and the address, percent-encoded and the host in its form for the wire."""
-    import httpx
+def _head(method: str, place: Target, given: tuple[tuple[str, str], ...], *, stream: bool) -> Head:
+    """Return the head of a request, which is the same in all rounds of a run."""
+    from nr_llm._talk import Head
 
-    parsed = httpx.URL(url)
-    _ = parsed.host  # refuses what has no form in the domain name system
-    return parsed.netloc, _core_url(parsed)
-
-
-def _core_url(url: Any) -> httpcore.URL:
-    import httpcore
-
-    return httpcore.URL(scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path)
+    address = _address(place.url)
+    pairs = [("host", address.named), *_wire_headers(given, place, stream=stream)]
+    return Head(address, method, [(name.encode("ascii"), value.encode("ascii")) for name, value in pairs])
 
 
 @lru_cache(maxsize=64)
-def _named_limits(connect: float, read: float) -> Mapping[str, float]:
-    return {"connect": connect, "read": read, "write": read, "pool": connect}
+def _address(url: str) -> Address:
+    """Return an address percent-encoded, and its host in the form for the wire."""
+    from nr_llm._talk import USUAL, Address
+
+    if (plain := _PLAIN.fullmatch(url)) is not None and "xn--" not in url:
+        scheme, host, port, path = plain.groups()
+    else:
+        import httpx
+
+        parsed = httpx.URL(url)
+        _ = parsed.host  # refuses what has no form in the domain name system
+        scheme, host, port, path = parsed.scheme, parsed.raw_host.decode(), parsed.port, parsed.raw_path.decode()
+    number = None if port is None or int(port) == USUAL[scheme] else int(port)
+    return Address(scheme, host, number, path or "/")
 
 
 def _client_request(client: Any, request: HttpRequest, place: Target, options: TransportOptions) -> Any:
-    timeout = client.timeout
+    connect, read, timeout = options.connect_seconds, options.read_seconds, client.timeout
     # Untouched, the library's default of 5 s would end most answers of a model.
-    own = (
-        {}
-        if timeout != type(timeout)(5.0)
-        else {"timeout": tuple(_named_limits(options.connect_seconds, options.read_seconds).values())}
-    )
-    headers = _wire_headers(request, place)
+    own = {} if timeout != type(timeout)(5.0) else {"timeout": (connect, read, read, connect)}
+    headers = _wire_headers(request.headers, place, stream=request.stream)
     return client.build_request(request.method, place.url, headers=headers, content=request.body, **own)
 
 
-def _new_pool(place: Target, options: TransportOptions, colour: str = "", **settings: Any) -> Any:
-    """
-    Open a pool of connections to `place`.
-
-    Args:
-        place: Where to.
-        options: The certificates.
-        colour: Prefix of the names of httpcore's classes: ``Async``, or nothing.
-        **settings: Further arguments of the class.
-    """
-    import httpcore
-
-    proxy = proxy_for(place, options.proxy)
-    settings |= {
-        "ssl_context": tls_context(options.ca_file, options.client_certificate) if place.secure else no_trust(),
-        "max_connections": CONNECTIONS,
-        "max_keepalive_connections": CONNECTIONS,
-        "keepalive_expiry": KEEP_SECONDS,
-    }
+def _new_way(place: Target, options: TransportOptions) -> Direct | Proxied:
+    proxy, context = _reached(place, options)
     if proxy is None:
-        return getattr(httpcore, f"{colour}ConnectionPool")(**settings)
-    import httpx
+        from nr_llm._direct import Direct
 
-    way = httpx.Proxy(proxy)
-    settings |= {"proxy_url": _core_url(way.url), "proxy_auth": way.raw_auth}
-    if way.url.scheme.startswith("socks"):
-        import_module("socksio")  # said here what httpcore would say in an exception of no class of its own
-        return getattr(httpcore, f"{colour}SOCKSProxy")(**settings)
-    trust = tls_context(options.ca_file, None) if way.url.scheme == "https" else None
-    return getattr(httpcore, f"{colour}HTTPProxy")(proxy_ssl_context=trust, **settings)
+        return Direct(context)
+    from nr_llm._proxied import Proxied
+
+    return Proxied(proxy, context, ca_file=options.ca_file)
+
+
+def _new_async_way(place: Target, options: TransportOptions) -> AsyncDirect | AsyncProxied:
+    proxy, context = _reached(place, options)
+    if proxy is None:
+        from nr_llm._adirect import AsyncDirect
+
+        return AsyncDirect(context)
+    from nr_llm._proxied import AsyncProxied
+
+    return AsyncProxied(proxy, context, ca_file=options.ca_file)
+
+
+def _reached(place: Target, options: TransportOptions) -> tuple[str | None, ssl.SSLContext | None]:
+    """Return the proxy on the way to `place`, and the trust for TLS with it."""
+    context = tls_context(options.ca_file, options.client_certificate) if place.secure else None
+    return proxy_for(place, options.proxy), context
 
 
 def _inflating(response: Any) -> Any:

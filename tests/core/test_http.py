@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import gc
 import gzip
 import socket
@@ -18,7 +19,7 @@ from typing import Any
 import attrs
 import httpx
 import pytest
-from nr_llm import _reach, _receive
+from nr_llm import _reach, _receive, http
 from nr_llm.errors import (
     ConfigurationError,
     MalformedReplyError,
@@ -36,26 +37,41 @@ KEY = "sk-very-secret-key"
 
 @attrs.frozen
 class Colour:
-    """One colour of the transports behind one synchronous face, so that each test runs for both."""
+    """
+    One colour of the transports behind one synchronous face, so that each test runs for both.
+
+    Attributes:
+        name: ``sync`` or ``async``.
+        over: What sends: ``direct`` connections, a ``proxy``, or a ``client`` of httpx.
+    """
 
     name: str
+    over: str = "direct"
 
     def send(self, request: HttpRequest, options: TransportOptions | None = None, client: Any = None) -> HttpReply:
         """Send and return the reply."""
         if self.name == "sync":
-            transport = HttpTransport(options, client=client)
+            return self._send(request, options, client)
+        return asyncio.run(self._asend(request, options, client))
+
+    def _send(self, request: HttpRequest, options: TransportOptions | None, client: Any) -> HttpReply:
+        with self._own(httpx.Client) as own:
+            transport = HttpTransport(options, client=client or own)
             try:
                 return transport.send(request)
             finally:
                 transport.close()
-        return asyncio.run(self._asend(request, options, client))
 
     async def _asend(self, request: HttpRequest, options: TransportOptions | None, client: Any) -> HttpReply:
-        transport = AsyncHttpTransport(options, client=client)
-        try:
-            return await transport.send(request)
-        finally:
-            await transport.aclose()
+        async with self._own(httpx.AsyncClient) as own:
+            transport = AsyncHttpTransport(options, client=client or own)
+            try:
+                return await transport.send(request)
+            finally:
+                await transport.aclose()
+
+    def _own(self, kind: Any) -> Any:
+        return kind(trust_env=False) if self.over == "client" else contextlib.nullcontext()
 
     def stream(
         self,
@@ -67,28 +83,34 @@ class Colour:
         """Stream and return status, headers and body; `into` gets the pieces as they come."""
         pieces = [] if into is None else into
         if self.name == "sync":
-            transport = HttpTransport(options, client=client)
-            try:
-                with transport.stream(request) as stream:
-                    for piece in stream:
-                        pieces.append(piece)
-            finally:
-                transport.close()
+            stream = self._stream(request, options, client, pieces)
         else:
             stream = asyncio.run(self._astream(request, options, client, pieces))
         return stream.status, dict(stream.headers), b"".join(pieces)
 
+    def _stream(self, request: HttpRequest, options: TransportOptions | None, client: Any, pieces: list[bytes]) -> Any:
+        with self._own(httpx.Client) as own:
+            transport = HttpTransport(options, client=client or own)
+            try:
+                with transport.stream(request) as stream:
+                    for piece in stream:
+                        pieces.append(piece)  # noqa: PERF402 - kept piece by piece when the stream breaks
+                return stream
+            finally:
+                transport.close()
+
     async def _astream(
         self, request: HttpRequest, options: TransportOptions | None, client: Any, pieces: list[bytes]
     ) -> Any:
-        transport = AsyncHttpTransport(options, client=client)
-        try:
-            async with await transport.stream(request) as stream:
-                async for piece in stream:
-                    pieces.append(piece)  # noqa: PERF401 - kept piece by piece when the stream breaks
-            return stream
-        finally:
-            await transport.aclose()
+        async with self._own(httpx.AsyncClient) as own:
+            transport = AsyncHttpTransport(options, client=client or own)
+            try:
+                async with await transport.stream(request) as stream:
+                    async for piece in stream:
+                        pieces.append(piece)  # noqa: PERF401 - kept piece by piece when the stream breaks
+                return stream
+            finally:
+                await transport.aclose()
 
     def client(self, handler: Callable[[httpx.Request], httpx.Response], **settings: Any) -> Any:
         """Return an httpx client of this colour that asks `handler`."""
@@ -126,6 +148,14 @@ def colour(request: pytest.FixtureRequest) -> Colour:
     return Colour(request.param)
 
 
+@pytest.fixture(params=["direct", "proxy", "client"])
+def way(colour: Colour, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Colour:
+    """Run the test in both colours over all that sends; the server itself is taken for its proxy."""
+    if request.param == "proxy":
+        monkeypatch.setattr(http, "proxy_for", lambda place, _: place.origin)
+    return attrs.evolve(colour, over=request.param)
+
+
 @pytest.fixture(autouse=True)
 def no_proxies(monkeypatch: pytest.MonkeyPatch) -> None:
     """Keep the environment's proxies out of the tests."""
@@ -155,59 +185,73 @@ def dead_url() -> Iterator[str]:
 
 
 class TestSending:
-    def test_a_request_travels_unchanged(self, colour: Colour) -> None:
+    def test_a_request_travels_unchanged(self, way: Colour) -> None:
         """Method, path, headers and body arrive as the codec made them."""
         with WireServer(reply(b'{"ok": true}')) as server:
-            answer = colour.send(post(f"{server.url}/v1/chat?x=1", b"\x00body", Authorization=f"Bearer {KEY}"))
+            answer = way.send(post(f"{server.url}/v1/chat?x=1", b"\x00body", Authorization=f"Bearer {KEY}"))
 
         head, _, body = server.requests[0].partition(b"\r\n\r\n")
         assert (answer.status, answer.body) == (200, b'{"ok": true}')
-        assert head.startswith(b"POST /v1/chat?x=1 HTTP/1.1\r\n")
+        assert head.replace(server.url.encode(), b"").startswith(b"POST /v1/chat?x=1 HTTP/1.1\r\n")
         assert b"authorization: bearer " + KEY.encode() in head.lower().replace(KEY.upper().encode(), KEY.encode())
         assert body == b"\x00body"
 
-    def test_a_reply_of_any_status_is_a_reply(self, colour: Colour) -> None:
+    def test_the_same_bytes_leave_by_every_way(self, way: Colour) -> None:
+        """A service cannot tell a colour, or whether a proxy stood between; an own client may add to it."""
+        with WireServer(reply(b"")) as server:
+            way.send(post(f"{server.url}/v1/chat", b"{}", **{"X-Mine": "1", "Authorization": "Bearer k"}))
+
+        head = server.requests[0].replace(f"POST {server.url}/".encode(), b"POST /").lower()
+        named = server.url.partition("//")[2].encode()
+        lines = [
+            *(b"post /v1/chat http/1.1", b"host: " + named, b"x-mine: 1", b"authorization: bearer k"),
+            *(b"user-agent: nr-llm", b"accept: */*", b"accept-encoding: gzip, deflate", b"content-length: 2"),
+        ]
+        sent = head.removesuffix(b"\r\n\r\n{}").split(b"\r\n")
+        assert lines == sent if way.over != "client" else set(lines) <= set(sent)
+
+    def test_a_reply_of_any_status_is_a_reply(self, way: Colour) -> None:
         """What a status means is the codec's to say."""
         with WireServer(reply(b"no", b"X-Request-ID: r1", status=b"429 Too Many")) as server:
-            answer = colour.send(post(server.url))
+            answer = way.send(post(server.url))
 
         assert (answer.status, answer.headers["x-request-id"], answer.body) == (429, "r1", b"no")
 
-    def test_repeated_headers_are_joined(self, colour: Colour) -> None:
+    def test_repeated_headers_are_joined(self, way: Colour) -> None:
         """Nothing of a repeated header is lost."""
         with WireServer(reply(b"", b"Warning: a", b"warning: b")) as server:
-            assert colour.send(post(server.url)).headers["warning"] == "a, b"
+            assert way.send(post(server.url)).headers["warning"] == "a, b"
 
-    def test_redirects_are_not_followed(self, colour: Colour) -> None:
+    def test_redirects_are_not_followed(self, way: Colour) -> None:
         """Credentials go to the address they were given for and nowhere else."""
         with WireServer(reply(b"", b"location: /elsewhere", status=b"307 Go")) as server:
-            answer = colour.send(post(server.url))
+            answer = way.send(post(server.url))
 
         assert (answer.status, len(server.requests)) == (307, 1)
 
-    def test_a_compressed_reply_is_read(self, colour: Colour) -> None:
+    def test_a_compressed_reply_is_read(self, way: Colour) -> None:
         """A body comes decompressed, whole or streamed."""
         with WireServer(reply(gzip.compress(b"text"), b"content-encoding: gzip")) as server:
-            assert colour.send(post(server.url)).body == b"text"
-            assert colour.stream(post(server.url))[2] == b"text"
+            assert way.send(post(server.url)).body == b"text"
+            assert way.stream(post(server.url))[2] == b"text"
 
-    def test_a_reply_without_end_is_abandoned(self, colour: Colour, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_a_reply_without_end_is_abandoned(self, way: Colour, monkeypatch: pytest.MonkeyPatch) -> None:
         """However small it travels: what it is decompressed to is counted; what just fits is read."""
         monkeypatch.setattr(_receive, "MAX_REPLY", 100_000)
 
         for size, fits in ((100_000, True), (100_001, False)):
             with WireServer(reply(gzip.compress(b"x" * size), b"content-encoding: gzip")) as server:
                 if fits:
-                    assert len(colour.send(post(server.url)).body) == size
+                    assert len(way.send(post(server.url)).body) == size
                 else:
                     with pytest.raises(MalformedReplyError, match="exceeds 100,000 bytes"):
-                        colour.send(post(server.url))
+                        way.send(post(server.url))
 
-    def test_a_stream_asks_for_no_compression(self, colour: Colour) -> None:
+    def test_a_stream_asks_for_no_compression(self, way: Colour) -> None:
         """A compressing proxy would hold deltas back; a header of the codec's own wins."""
         with WireServer(reply(b"")) as server:
-            colour.send(post(server.url))
-            colour.send(post(server.url, stream=True, **{"User-Agent": "mine"}))
+            way.send(post(server.url))
+            way.send(post(server.url, stream=True, **{"User-Agent": "mine"}))
 
         assert b"accept-encoding: gzip, deflate" in server.requests[0].lower()
         assert b"accept-encoding: identity" in server.requests[1].lower()
@@ -215,11 +259,11 @@ class TestSending:
         assert b"user-agent: mine" in server.requests[1].lower()
         assert b"nr-llm" not in server.requests[1].lower()
 
-    def test_a_user_in_the_address_becomes_a_header(self, colour: Colour) -> None:
+    def test_a_user_in_the_address_becomes_a_header(self, way: Colour) -> None:
         """`http://user:password@host` signs the request and stays out of the request line."""
         with WireServer(reply(b"")) as server:
-            colour.send(post(server.url.replace("//", "//ann:p%40ss@")))
-            colour.send(post(server.url.replace("//", "//ann@"), authorization="Bearer x"))
+            way.send(post(server.url.replace("//", "//ann:p%40ss@")))
+            way.send(post(server.url.replace("//", "//ann@"), authorization="Bearer x"))
 
         assert b"authorization: basic yw5uonbac3m=" in server.requests[0].lower()
         assert b"authorization: bearer x" in server.requests[1].lower()
@@ -280,10 +324,10 @@ class TestEventLoops:
 
 
 class TestStreaming:
-    def test_a_body_comes_piece_by_piece(self, colour: Colour) -> None:
+    def test_a_body_comes_piece_by_piece(self, way: Colour) -> None:
         """Pieces are handed on as they arrive."""
         with WireServer(chunked(b"data: 1\n\n", b"data: 2\n\n")) as server:
-            status, headers, body = colour.stream(post(server.url, stream=True))
+            status, headers, body = way.stream(post(server.url, stream=True))
 
         assert (status, headers["content-type"], body) == (200, "text/event-stream", b"data: 1\n\ndata: 2\n\n")
 
@@ -310,16 +354,16 @@ class TestStreaming:
 
         assert (answer.status, answer.body) == (503, b"busy")
 
-    def test_a_cut_body_is_an_interrupted_stream(self, colour: Colour) -> None:
+    def test_a_cut_body_is_an_interrupted_stream(self, way: Colour) -> None:
         """What came before the cut was handed on; the error says where it broke (report 172)."""
         pieces: list[bytes] = []
         with WireServer(chunked(b"data: 1\n\n", end=CLOSE)) as server, pytest.raises(StreamInterruptedError) as caught:
-            colour.stream(post(f"{server.url}/v1?key=1"), into=pieces)
+            way.stream(post(f"{server.url}/v1?key=1"), into=pieces)
 
         assert b"".join(pieces) == b"data: 1\n\n"
         assert (f"{server.url}/v1", True) == (caught.value.url, caught.value.retryable)
 
-    def test_a_silent_stream_is_interrupted(self, colour: Colour) -> None:
+    def test_a_silent_stream_is_interrupted(self, way: Colour) -> None:
         """The read limit holds between pieces too."""
         pieces: list[bytes] = []
         seconds = 0.25
@@ -327,14 +371,14 @@ class TestStreaming:
             while not pieces:  # the limit was over before the first one came
                 seconds *= 2
                 with pytest.raises(TransportError, match=f"silent for {seconds:g} s") as caught:
-                    colour.stream(post(server.url), TransportOptions(read_seconds=seconds), into=pieces)
+                    way.stream(post(server.url), TransportOptions(read_seconds=seconds), into=pieces)
 
         assert isinstance(caught.value, StreamInterruptedError)
 
-    def test_an_abandoned_stream_ends_its_connection(self, colour: Colour) -> None:
+    def test_an_abandoned_stream_ends_its_connection(self, way: Colour) -> None:
         """A consumer may stop in the middle; the next request gets a connection of its own."""
         with WireServer(chunked(b"1" * 10, b"2" * 10, end=b"5")) as server:
-            if colour.name == "sync":
+            if way.name == "sync":
                 transport = HttpTransport()
                 with transport.stream(post(server.url)) as stream:
                     next(iter(stream))
@@ -354,10 +398,10 @@ class TestStreaming:
                 await pieces.aclose()  # type: ignore[attr-defined]
         await transport.aclose()
 
-    def test_a_connection_serves_again_after_what_is_left_was_drained(self, colour: Colour) -> None:
+    def test_a_connection_serves_again_after_what_is_left_was_drained(self, way: Colour) -> None:
         """A reader that leaves when all is said takes the rest of the reply from nobody."""
         with WireServer(chunked(b"1" * 10, b"2" * 10)) as server:
-            if colour.name == "sync":
+            if way.name == "sync":
                 transport = HttpTransport()
                 for _ in range(2):
                     stream = transport.stream(post(server.url))
@@ -383,21 +427,21 @@ class TestStreaming:
             await stream.adrain()
         await transport.aclose()
 
-    def test_a_cut_reply_is_a_transport_error(self, colour: Colour) -> None:
+    def test_a_cut_reply_is_a_transport_error(self, way: Colour) -> None:
         """A whole reply that is not whole is no reply."""
         cut = [b"HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\n123", CLOSE]
         with WireServer(cut) as server, pytest.raises(TransportError) as caught:
-            colour.send(post(server.url))
+            way.send(post(server.url))
 
         assert caught.value.retryable
         assert not isinstance(caught.value, StreamInterruptedError)
 
 
 class TestFailures:
-    def test_a_refused_connection_names_the_address(self, colour: Colour, dead_url: str) -> None:
+    def test_a_refused_connection_names_the_address(self, way: Colour, dead_url: str) -> None:
         """The error says where nothing answers, without query, user or password."""
         with pytest.raises(TransportError) as caught:
-            colour.send(post(dead_url.replace("//", "//ann:pw@") + "?key=abc"))
+            way.send(post(dead_url.replace("//", "//ann:pw@") + "?key=abc"))
 
         text = str(caught.value)
         assert dead_url == caught.value.url
@@ -406,10 +450,10 @@ class TestFailures:
         assert caught.value.retryable
         assert not any(word in text for word in ("ann", "pw@", "abc"))
 
-    def test_a_silent_server_times_out(self, colour: Colour, silent_url: str) -> None:
+    def test_a_silent_server_times_out(self, way: Colour, silent_url: str) -> None:
         """The error says how long it waited and which setting to raise."""
         with pytest.raises(TransportError, match=r"silent for 0\.05 s.*read_seconds") as caught:
-            colour.send(post(silent_url), TransportOptions(read_seconds=0.05))
+            way.send(post(silent_url), TransportOptions(read_seconds=0.05))
 
         assert caught.value.retryable
 
@@ -428,10 +472,10 @@ class TestFailures:
             transport.send(post(silent_url), seconds=1_000)
         transport.close()
 
-    def test_a_server_that_hangs_up_is_a_transport_error(self, colour: Colour) -> None:
+    def test_a_server_that_hangs_up_is_a_transport_error(self, way: Colour) -> None:
         """A connection closed without an answer may be tried again."""
         with WireServer([CLOSE]) as server, pytest.raises(TransportError, match="broke") as caught:
-            colour.send(post(server.url))
+            way.send(post(server.url))
 
         assert caught.value.retryable
 
@@ -781,7 +825,7 @@ def test_this_machine_is_told_from_others(host: str, local: bool) -> None:
 
 def test_importing_the_transports_imports_no_http_client() -> None:
     """The client costs more than the rest of the core; it is imported at the first request."""
-    code = "import sys, nr_llm.http; print(sorted({'httpx', 'ssl', 'truststore', 'asyncio'} & set(sys.modules)))"
+    code = "import sys, nr_llm.http; print(sorted({'h11', 'httpx', 'ssl', 'truststore', 'asyncio'} & set(sys.modules)))"
 
     done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
 

@@ -1,4 +1,4 @@
-"""Connections of asynchronous requests: what the network can do to them, and what httpcore then hears."""
+"""Connections of asynchronous requests: what the network can do to them, and what a request then hears."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from typing import Any
 import httpcore
 import pytest
 from nr_llm import _link
-from nr_llm._link import Link, Links
+from nr_llm._failures import ConnectTimeout, ReadError, ReadTimeout, WriteError, WriteTimeout
+from nr_llm._link import Link, connected
 from nr_llm.errors import ConfigurationError, TransportError
 from nr_llm.http import AsyncHttpTransport, HttpTransport
 from nr_llm.providers import HttpRequest
@@ -42,7 +43,7 @@ async def linked() -> AsyncIterator[tuple[Link, Peer]]:
     listening = socket.create_server(("127.0.0.1", 0))
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, ROOM)
     async with await asyncio.start_server(accept, sock=listening):
-        link = await Links().connect_tcp("127.0.0.1", listening.getsockname()[1], timeout=AGES)
+        link = await connected("127.0.0.1", listening.getsockname()[1], AGES)
         link.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, ROOM)
         peer = await peers.get()
         try:
@@ -118,7 +119,7 @@ async def test_a_writer_waits_for_the_other_side() -> None:
 async def test_a_body_nobody_takes_times_out() -> None:
     """The limit of writing holds."""
     async with linked() as (link, _):
-        with pytest.raises(httpcore.WriteTimeout):
+        with pytest.raises(WriteTimeout):
             await link.write(b"x" * MANY, 0.01)
 
 
@@ -126,7 +127,7 @@ async def test_a_body_nobody_takes_times_out() -> None:
 async def test_silence_times_out_and_the_connection_still_works() -> None:
     """The limit of reading holds for each wait."""
     async with linked() as (link, (_, peer)):
-        with pytest.raises(httpcore.ReadTimeout):
+        with pytest.raises(ReadTimeout):
             await link.read(10, 0.01)
         peer.write(b"late")
 
@@ -139,7 +140,7 @@ async def test_a_cancelled_reader_leaves_no_timer_that_fails() -> None:
     async with linked() as (link, _):
         waiter = asyncio.get_running_loop().create_future()
         waiter.cancel()
-        _link._give_up(waiter, httpcore.ReadTimeout)
+        _link._give_up(waiter, ReadTimeout)
         reading = asyncio.create_task(link.read(10, AGES))
         await until(lambda: link._waiter is not None)
         link._wake()
@@ -157,9 +158,9 @@ async def test_a_broken_connection_gives_what_came_and_then_an_error() -> None:
         link.connection_lost(ConnectionResetError("reset by peer"))
 
         assert await link.read(10, AGES) == b"early"
-        with pytest.raises(httpcore.ReadError, match="reset by peer"):
+        with pytest.raises(ReadError, match="reset by peer"):
             await link.read(10, AGES)
-        with pytest.raises(httpcore.WriteError):
+        with pytest.raises(WriteError):
             await link.write(b"x", AGES)
         peer.close()
 
@@ -184,7 +185,7 @@ async def test_an_idle_connection_knows_when_it_is_of_no_more_use() -> None:
 async def test_an_end_the_loop_has_not_seen_counts() -> None:
     """While something keeps the loop busy, the socket itself is asked."""
     with socket.create_server(("127.0.0.1", 0)) as server:
-        link = await Links().connect_tcp("127.0.0.1", server.getsockname()[1], AGES)
+        link = await connected("127.0.0.1", server.getsockname()[1], AGES)
         peer, _ = server.accept()
         assert not link.get_extra_info("is_readable")
         peer.close()
@@ -201,15 +202,15 @@ async def test_a_handshake_that_gets_no_answer_times_out() -> None:
     import ssl
 
     async with linked() as (link, _):
-        with pytest.raises(httpcore.ConnectTimeout):
+        with pytest.raises(ConnectTimeout):
             await link.start_tls(ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT), "localhost", 0.01)
 
 
 @in_loop
 async def test_a_connection_that_is_not_made_in_time_is_given_up() -> None:
     """The limit of connecting holds; no time at all is never enough."""
-    with pytest.raises(httpcore.ConnectTimeout):
-        await Links().connect_tcp("127.0.0.1", 1, 0)
+    with pytest.raises(ConnectTimeout):
+        await connected("127.0.0.1", 1, 0)
 
 
 @pytest.mark.parametrize("kind", [HttpTransport, AsyncHttpTransport])

@@ -1,0 +1,112 @@
+"""Send over connections of our own, where no proxy stands between."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import attrs
+
+from nr_llm._failures import PoolTimeout, WriteError
+from nr_llm._kept import CONNECTIONS, Connection, Kept
+from nr_llm._line import Line
+from nr_llm._talk import PIECE, Outgoing, RawHeaders
+
+if TYPE_CHECKING:
+    import ssl
+
+
+class Direct:
+    """
+    The way to one place; safe to use from several threads.
+
+    Args:
+        context: The trust for TLS, or None for none.
+    """
+
+    def __init__(self, context: ssl.SSLContext | None) -> None:
+        self._context = context
+        self._kept = Kept()
+        self._free = threading.Semaphore(CONNECTIONS)
+
+    def open(self, request: Outgoing) -> Reply:
+        """
+        Send a request, once, and return its reply as soon as the head is there.
+
+        Raises:
+            Exception: One of `nr_llm._failures`, or h11's.
+        """
+        if not self._free.acquire(timeout=request.connect_seconds):
+            raise PoolTimeout
+        connection = None
+        try:
+            connection = self._kept.take() or self._connected(request)
+            status, headers = _asked(connection, request)
+        except BaseException:
+            self.give_back(connection)
+            raise
+        return Reply(status, headers, connection, request.read_seconds, self)
+
+    def _connected(self, request: Outgoing) -> Connection:
+        place = request.head.address
+        return self._kept.add(Line(place.host, place.dialled, self._context, seconds=request.connect_seconds))
+
+    def give_back(self, connection: Connection | None) -> None:
+        """Take back what a request needed."""
+        if connection is not None:
+            self._kept.give_back(connection)
+        self._free.release()
+
+    def close(self) -> None:
+        """End all connections."""
+        self._kept.close()
+
+
+@attrs.define(eq=False)
+class Reply:
+    """
+    A reply whose head is there; close it.
+
+    Attributes:
+        status: HTTP status.
+        headers: The headers as they came.
+    """
+
+    status: int
+    headers: RawHeaders = attrs.field(repr=False)
+    _connection: Connection
+    _seconds: float
+    _way: Direct | None
+
+    @property
+    def stream(self) -> Iterator[bytes]:
+        """The body as it comes, once."""
+        wire, talk = self._connection.wire, self._connection.talk
+        try:
+            while True:
+                if piece := talk.body():
+                    yield piece
+                if talk.ended():
+                    return
+                talk.hear(wire.read(PIECE, self._seconds))
+        finally:
+            self.close()
+
+    def close(self) -> None:
+        """Give the connection back, or end it if the body was not read to its end."""
+        way, self._way = self._way, None
+        if way is not None:
+            way.give_back(self._connection)
+
+
+def _asked(connection: Connection, request: Outgoing) -> tuple[int, RawHeaders]:
+    wire, talk, seconds = connection.wire, connection.talk, request.read_seconds
+    try:
+        wire.write(talk.say(request), seconds)
+    except WriteError:
+        talk.unsaid()  # a server may refuse a body before it has all of it, and say so
+    while True:
+        talk.hear(wire.read(PIECE, seconds))
+        if (head := talk.head()) is not None:
+            return head

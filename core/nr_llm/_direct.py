@@ -103,7 +103,8 @@ class Reply:
 def _asked(connection: Connection, request: Outgoing) -> tuple[int, RawHeaders]:
     wire, talk, seconds = connection.wire, connection.talk, request.read_seconds
     try:
-        wire.write(talk.say(request), seconds)
+        for piece in talk.say(request):
+            wire.write(piece, seconds)
     except WriteError:
         talk.unsaid()  # a server may refuse a body before it has all of it, and say so
     while True:

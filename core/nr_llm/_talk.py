@@ -12,7 +12,7 @@ RawHeaders: TypeAlias = Sequence[tuple[bytes, bytes]]
 """Headers as they are on the wire, in their order."""
 
 PIECE = 64 * 1024
-"""Bytes read at once at most."""
+"""Bytes read at once at most; and a body of fewer is joined to its head, which costs less than to send once more."""
 
 MOST_HEAD = 100 * 1024
 """Bytes the head of a reply may have; httpcore's limit, above those of servers and far below what would hurt."""
@@ -113,11 +113,12 @@ class Talk:
         self._h11 = h11.Connection(h11.CLIENT, max_incomplete_event_size=MOST_HEAD)
         self._error: h11.RemoteProtocolError | None = None
 
-    def say(self, request: Outgoing) -> bytes:
-        """Return the bytes of `request`; h11 is told as much of it as it needs to understand the reply."""
+    def say(self, request: Outgoing) -> tuple[bytes, ...]:
+        """Return the bytes of `request`, to be sent in turn; h11 is told what it needs to understand the reply."""
         self._h11.send(request.head.told)
         self._h11.send(_END)
-        return b"%b%d\r\n\r\n%b" % (request.head.said, len(request.body), request.body)
+        head = b"%b%d\r\n\r\n" % (request.head.said, len(request.body))
+        return (head + request.body,) if len(request.body) < PIECE else (head, request.body)
 
     def unsaid(self) -> None:
         """Note that not all of a request could be sent: a reply may come, but the connection is of no more use."""

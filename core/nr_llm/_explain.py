@@ -1,8 +1,8 @@
 """
 Turn what an HTTP client raises into errors that name the address and say what to check.
 
-Exceptions are told by the names of their classes, so that httpcore, httpx, its successor httpx2 and clients shaped
-like them are all understood without importing any.
+Exceptions are told by the names of their classes, so that our own connections, httpcore, httpx, its successor
+httpx2 and clients shaped like them are all understood without importing any.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from nr_llm.errors import (
 from nr_llm.providers import TransportOptions
 
 _FAILURES = {"RequestError", "TimeoutException", "NetworkError", "ProtocolError", "ProxyError"}
-"""Roots of what goes wrong on the way: the first is httpx's, the others are httpcore's."""
+"""Roots of what goes wrong on the way: the first is httpx's, the others are httpcore's and those of `nr_llm._failures`."""
 
 
 @contextmanager

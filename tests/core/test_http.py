@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import gc
 import gzip
+import itertools
 import socket
 import ssl
 import subprocess
@@ -366,7 +367,7 @@ class TestStreaming:
     def test_a_silent_stream_is_interrupted(self, way: Colour) -> None:
         """The read limit holds between pieces too."""
         pieces: list[bytes] = []
-        seconds = 0.25
+        seconds = 0.05
         with WireServer(chunked(b"data: 1\n\n", end=b"f")) as server:
             while not pieces:  # the limit was over before the first one came
                 seconds *= 2
@@ -769,6 +770,24 @@ class TestTrust:
 
         assert colour.send(post(url), TransportOptions(ca_file=authority)).body == b"tls"
 
+    def test_a_connection_with_tls_serves_again(self, colour: Colour, tls_server: tuple[str, str]) -> None:
+        """What a server sends of its own accord after a handshake is no reason to end it."""
+        url, authority = tls_server
+        options = TransportOptions(ca_file=authority)
+
+        async def thrice() -> list[HttpReply]:
+            transport = AsyncHttpTransport(options)
+            async with contextlib.aclosing(transport):
+                return [await transport.send(post(url)) for _ in range(3)]
+
+        if colour.name == "sync":
+            with contextlib.closing(HttpTransport(options)) as transport:
+                replies = [transport.send(post(url)) for _ in range(3)]
+        else:
+            replies = asyncio.run(thrice())
+
+        assert ["1", "1", "1"] == [each.headers["x-connection"] for each in replies]
+
 
 @pytest.fixture
 def tls_server(tmp_path: Path) -> Iterator[tuple[str, str]]:
@@ -788,19 +807,18 @@ def tls_server(tmp_path: Path) -> Iterator[tuple[str, str]]:
 
 
 def _serve_tls(server: socket.socket, context: ssl.SSLContext) -> None:
-    while True:
+    for n in itertools.count(1):
         try:
             plain, _ = server.accept()
         except OSError:
             return
-        with plain:
-            try:
-                with context.wrap_socket(plain, server_side=True) as secure:
-                    while (data := secure.recv(65536)) and not data.endswith(b"{}"):
-                        pass
-                    secure.sendall(reply(b"tls", b"connection: close")[0])
-            except OSError:
-                continue
+        with plain, contextlib.suppress(OSError), context.wrap_socket(plain, server_side=True) as secure:
+            asked = b""
+            while data := secure.recv(65536):
+                asked += data
+                if asked.endswith(b"{}"):
+                    secure.sendall(reply(b"tls", b"x-connection: %d" % n)[0])
+                    asked = b""
 
 
 @pytest.mark.parametrize(

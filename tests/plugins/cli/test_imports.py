@@ -12,6 +12,7 @@ from tests.plugins.cli.installed import install
 from tests.plugins.cli.shell import environment
 
 HEAVY = {
+    "h11",
     "httpx",
     "httpcore",
     "sqlalchemy",

@@ -21,7 +21,7 @@ from nr_llm.errors import (
 from nr_llm.providers import TransportOptions
 
 _FAILURES = {"RequestError", "TimeoutException", "NetworkError", "ProtocolError", "ProxyError"}
-"""Roots of what goes wrong on the way: the first is httpx's, the others are httpcore's and those of `nr_llm._failures`."""
+"""Roots of what goes wrong on the way: the first is httpx's, the others are httpcore's and our own."""
 
 
 @contextmanager

@@ -15,21 +15,25 @@ class Inbox:
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
         self._messages: deque[Any] = deque()
-        self._wake = asyncio.Event()
+        self._waiting: asyncio.Future[None] | None = None
 
     def post(self, message: Any) -> None:
         """Hand a message in, from any thread; it is there at once, the waiting task wakes in its loop."""
         self._messages.append(message)
         with suppress(RuntimeError):  # the loop is closed, and nobody waits any more
-            self._loop.call_soon_threadsafe(self._wake.set)
+            self._loop.call_soon_threadsafe(self._wake)
+
+    def _wake(self) -> None:
+        if self._waiting is not None and not self._waiting.done():
+            self._waiting.set_result(None)
 
     async def get(self, seconds: float | None = None) -> Any:
         """Return the next message, or None when `seconds` have passed."""
         timer = None if seconds is None else self._loop.call_later(seconds, self.post, None)
         try:
             while not self._messages:
-                await self._wake.wait()
-                self._wake.clear()
+                self._waiting = self._loop.create_future()
+                await self._waiting
             return self._messages.popleft()
         finally:
             if timer is not None:

@@ -48,6 +48,9 @@ def within(provider: object, inner: Completer) -> Completer:
     return wrapped(getattr(provider, "middleware", ()), inner)
 
 
+_NOTHING = Usage()
+
+
 @attrs.frozen(kw_only=True)
 class Retry:
     """
@@ -67,7 +70,7 @@ class Retry:
         """Return `inner` with retries."""
 
         def completer(request: CompletionRequest) -> Flow[CompletionResponse]:
-            attempt, waited, lost = 1, 0.0, Usage()
+            attempt, waited, lost = 1, 0.0, _NOTHING
             while True:
                 try:
                     reply = yield from inner(request)
@@ -81,7 +84,7 @@ class Retry:
                 else:
                     if attempt == 1:
                         return reply
-                    spent = reply.spent if lost == Usage() else lost + reply.total_usage
+                    spent = reply.spent if lost == _NOTHING else lost + reply.total_usage
                     return attrs.evolve(reply, attempts=attempt, elapsed=reply.elapsed + waited, spent=spent)
                 yield from ask(Wait(pause, jitter=pause / 4))
                 attempt += 1

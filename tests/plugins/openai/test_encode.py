@@ -11,6 +11,7 @@ import pytest
 from nr_llm.errors import InvalidRequestError, InvalidValueError
 from nr_llm.memo import Memo
 from nr_llm.messages import Attachment, ChatMessage, ToolCall
+from nr_llm.options import Options
 from nr_llm.specs import ToolSpec
 from nr_llm_openai import COMPATIBLE, OPENAI, OpenAIOptions
 
@@ -347,3 +348,19 @@ def test_tools_are_encoded_once_per_run() -> None:
     assert CODEC.encode(second, memo) == CODEC.encode(second)
     other = asked(tools=(ToolSpec("other", "", {}),))
     assert CODEC.encode(other, memo) == CODEC.encode(other)
+
+
+def test_what_else_a_request_says_is_encoded_anew_when_it_changes() -> None:
+    """The memo of a run gives no bytes of another model, other options or tools, or a whole answer for a stream."""
+    memo, plain = Memo(), asked(tools=(ADD,))
+    changes: tuple[dict[str, Any], ...] = (
+        {"options": Options(seed=7)},
+        {"options": Options(tool_choice="required")},
+        {"stream": True},
+        {"model": "other"},
+        {"tools": ()},
+    )
+    for change in changes:
+        other = attrs.evolve(plain, **change)
+        assert CODEC.encode(plain, memo) == CODEC.encode(plain)
+        assert CODEC.encode(other, memo) == CODEC.encode(other) != CODEC.encode(plain)

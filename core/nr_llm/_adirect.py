@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING
 
@@ -56,9 +57,10 @@ class AsyncDirect:
 
     async def _connected(self, request: Outgoing) -> Connection:
         place, seconds = request.head.address, request.connect_seconds
+        end = time.monotonic() + seconds
         link = await connected(place.host, place.dialled, seconds)
         if self._context is not None:
-            await link.start_tls(self._context, place.host, seconds)
+            await link.start_tls(self._context, place.host, end - time.monotonic())
         return self._kept.add(link)
 
     def give_back(self, connection: Connection | None) -> None:
@@ -111,6 +113,11 @@ class AsyncReply:
         way, self._way = self._way, None
         if way is not None:
             way.give_back(self._connection)
+
+    def __del__(self) -> None:
+        """Have the loop take back what a reply needed that nobody read or closed, from whichever thread this is."""
+        if self._way is not None:
+            self._connection.wire.later(self._close)
 
 
 async def _asked(connection: Connection, request: Outgoing) -> tuple[int, RawHeaders]:

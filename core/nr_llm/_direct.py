@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
+from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING
 
 import attrs
@@ -28,7 +28,9 @@ class Direct:
     def __init__(self, context: ssl.SSLContext | None) -> None:
         self._context = context
         self._kept = Kept()
-        self._free = threading.Semaphore(CONNECTIONS)
+        self._free = SimpleQueue[None]()  # of all that count, the one that may be added to while it is asked
+        for _ in range(CONNECTIONS):
+            self._free.put(None)
 
     def open(self, request: Outgoing) -> Reply:
         """
@@ -37,8 +39,10 @@ class Direct:
         Raises:
             Exception: One of `nr_llm._failures`, or h11's.
         """
-        if not self._free.acquire(timeout=request.connect_seconds):
-            raise PoolTimeout
+        try:
+            self._free.get(timeout=request.connect_seconds)
+        except Empty:
+            raise PoolTimeout from None
         connection = None
         try:
             connection = self._kept.take() or self._connected(request)
@@ -46,7 +50,7 @@ class Direct:
         except BaseException:
             self.give_back(connection)
             raise
-        return Reply(status, headers, connection, request.read_seconds, self)
+        return Reply(status, headers, connection, request, [self])
 
     def _connected(self, request: Outgoing) -> Connection:
         place = request.head.address
@@ -56,11 +60,15 @@ class Direct:
         """Take back what a request needed."""
         if connection is not None:
             self._kept.give_back(connection)
-        self._free.release()
+        self._free.put(None)
 
     def close(self) -> None:
         """End all connections."""
         self._kept.close()
+
+    def drop(self) -> None:
+        """Leave all connections to another process."""
+        self._kept.drop()
 
 
 @attrs.define(eq=False)
@@ -76,8 +84,8 @@ class Reply:
     status: int
     headers: RawHeaders = attrs.field(repr=False)
     _connection: Connection
-    _seconds: float
-    _way: Direct | None
+    _request: Outgoing = attrs.field(repr=False)
+    _way: list[Direct]
 
     @property
     def stream(self) -> Iterator[bytes]:
@@ -89,25 +97,31 @@ class Reply:
                     yield piece
                 if talk.ended():
                     return
-                talk.hear(wire.read(PIECE, self._seconds))
+                talk.hear(wire.read(PIECE, self._request.patience()))
         finally:
             self.close()
 
     def close(self) -> None:
         """Give the connection back, or end it if the body was not read to its end."""
-        way, self._way = self._way, None
-        if way is not None:
-            way.give_back(self._connection)
+        try:
+            way = self._way.pop()  # of two threads that close it, one gives it back
+        except IndexError:
+            return
+        way.give_back(self._connection)
+
+    def __del__(self) -> None:
+        """Give back what a reply needed that nobody read or closed."""
+        self.close()
 
 
 def _asked(connection: Connection, request: Outgoing) -> tuple[int, RawHeaders]:
-    wire, talk, seconds = connection.wire, connection.talk, request.read_seconds
+    wire, talk = connection.wire, connection.talk
     try:
         for piece in talk.say(request):
-            wire.write(piece, seconds)
+            wire.write(piece, request.patience())
     except WriteError:
         talk.unsaid()  # a server may refuse a body before it has all of it, and say so
     while True:
-        talk.hear(wire.read(PIECE, seconds))
+        talk.hear(wire.read(PIECE, request.patience()))
         if (head := talk.head()) is not None:
             return head

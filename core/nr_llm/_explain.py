@@ -23,6 +23,9 @@ from nr_llm.providers import TransportOptions
 _FAILURES = {"RequestError", "TimeoutException", "NetworkError", "ProtocolError", "ProxyError"}
 """Roots of what goes wrong on the way: the first is httpx's, the others are httpcore's and our own."""
 
+_QUOTING = {"InvalidURL", "RemoteProtocolError"}
+"""What quotes an address, or what a server said, which may be our own request come back: either may hold a key."""
+
 
 @contextmanager
 def explained(place: Target, options: TransportOptions, *, reading: bool = False) -> Iterator[None]:
@@ -53,7 +56,7 @@ def explained(place: Target, options: TransportOptions, *, reading: bool = False
             instead = broken
         if instead is None:
             raise
-        raise instead from (None if "InvalidURL" in names else error)  # its cause quotes the address
+        raise instead from (None if names & _QUOTING else error)
 
 
 def _bad_header(place: Target) -> ConfigurationError:
@@ -109,7 +112,7 @@ def _no_connection(error: Exception, place: Target) -> tuple[str, bool]:
 def _deepest(error: BaseException) -> str:
     """Return what the innermost cause says: clients wrap the system's words in empty ones."""
     *_, cause = _causes(error)
-    return str(cause) or type(cause).__name__
+    return str(cause).partition(": bytearray(")[0] or type(cause).__name__  # without what h11 quotes
 
 
 def _causes(error: BaseException | None) -> Iterator[BaseException]:

@@ -37,3 +37,7 @@ class ReadError(NetworkError):
 
 class WriteError(NetworkError):
     """The connection broke while something was sent."""
+
+
+class DecodingError(Exception):
+    """A reply cannot be decompressed."""

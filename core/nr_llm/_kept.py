@@ -40,7 +40,8 @@ class Kept:
     def __init__(self) -> None:
         self._open = set[Connection]()
         self._idle = deque[Connection]()  # the one used last comes last
-        self._lock = threading.Lock()
+        self._closed = False
+        self._lock = threading.RLock()  # a reply nobody holds is given back wherever the collector meets it: here too
 
     def take(self) -> Connection | None:
         """Return the connection that was used last, or None; end those that are of no more use."""
@@ -65,7 +66,7 @@ class Kept:
     def give_back(self, connection: Connection) -> bool:
         """Keep a connection whose reply was read to its end and end any other; return whether it is kept."""
         with self._lock:
-            if kept := connection.talk.over() and connection in self._open:
+            if kept := connection.talk.over() and not self._closed:
                 connection.until = time.monotonic() + KEEP_SECONDS
                 self._idle.append(connection)
             else:
@@ -73,11 +74,19 @@ class Kept:
         return kept
 
     def close(self) -> None:
-        """End all, those in use too."""
+        """End all for good; those in use break, and are ended by whoever uses them."""
         with self._lock:
-            self._idle.clear()
+            self._closed = True
+            while self._idle:
+                self._end(self._idle.pop())
             for connection in tuple(self._open):
-                self._end(connection)
+                connection.wire.shut()
+
+    def drop(self) -> None:
+        """Let go of all in a process that was forked off: they stay open in its parent, whose threads are gone here."""
+        self._closed, self._lock = True, threading.RLock()  # one of those threads may hold the old one
+        for connection in self._open:
+            connection.wire.drop()
 
     def _end(self, connection: Connection) -> None:
         self._open.discard(connection)

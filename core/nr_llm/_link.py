@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import asyncio
 import select
+from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Self
 
 from nr_llm import _failures
@@ -64,7 +66,7 @@ class Link(asyncio.Protocol):
 
     def connection_lost(self, error: Exception | None) -> None:
         """Note that the connection is gone."""
-        self._ended, self._error, self._held = True, error, False
+        self._ended, self._error, self._held = True, error or self._error, False
         self._wake()
 
     def pause_writing(self) -> None:
@@ -86,7 +88,7 @@ class Link(asyncio.Protocol):
             raise self._failures.ReadError(str(self._error)) from self._error
         data = bytes(self._unread[:max_bytes])
         del self._unread[:max_bytes]
-        if not self._ended and not self._transport.is_reading():
+        if not self._ended and len(self._unread) <= MOST_UNREAD and not self._transport.is_reading():
             self._transport.resume_reading()
         return data
 
@@ -100,8 +102,16 @@ class Link(asyncio.Protocol):
             raise self._failures.WriteError("the connection was closed") from self._error
 
     def close(self) -> None:
-        """End the connection; the loop closes its socket in its next turn."""
+        """End the connection; the loop closes its socket in its next turn.  Whoever reads has not come to its end."""
+        self._error = self._error or ConnectionAbortedError("the connection was closed here")
         self._transport.abort()
+
+    shut = close
+
+    def later(self, call: Callable[[], None]) -> None:
+        """Have the loop of the connection make a call, if it still runs; from any thread."""
+        with suppress(RuntimeError):  # it was closed
+            self._loop.call_soon_threadsafe(call)
 
     async def aclose(self) -> None:
         """End the connection, and let the loop close its socket."""
@@ -171,8 +181,10 @@ async def connected(host: str, port: int, seconds: float | None, failures: Any =
         failures: As for `Link`.
     """
     loop = asyncio.get_running_loop()
-    # Other implementations of the loop do not know the setting.
-    more: dict[str, Any] = {"happy_eyeballs_delay": HEAD_START} if isinstance(loop, asyncio.BaseEventLoop) else {}
+    # Other implementations of the loop do not know the setting; and a race that is cancelled late leaves the socket
+    # that won to the garbage collector, so that there is none where there is only one address.
+    races = isinstance(loop, asyncio.BaseEventLoop) and not host.replace(".", "").isdigit()
+    more: dict[str, Any] = {"happy_eyeballs_delay": HEAD_START} if races else {}
     try:
         async with asyncio.timeout(seconds):
             _, link = await loop.create_connection(lambda: Link(failures), host, port, **more)

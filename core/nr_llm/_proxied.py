@@ -40,6 +40,9 @@ class Proxied:
         """End all connections."""
         self._pool.close()
 
+    def drop(self) -> None:
+        """Leave all connections to another process: nobody holds the pool any more."""
+
 
 class AsyncProxied:
     """The asynchronous twin of `Proxied`."""

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from typing import TypeAlias
 
 import attrs
 import h11
 
+from nr_llm._failures import ReadTimeout
+
 RawHeaders: TypeAlias = Sequence[tuple[bytes, bytes]]
 """Headers as they are on the wire, in their order."""
 
 PIECE = 64 * 1024
 """Bytes read at once at most; and a body of fewer is joined to its head, which costs less than to send once more."""
+
+MOST_EARLY = 100
+"""Heads a server may send before that of its reply; one that has only such says nothing for ever."""
 
 MOST_HEAD = 100 * 1024
 """Bytes the head of a reply may have; httpcore's limit, above those of servers and far below what would hurt."""
@@ -21,6 +27,7 @@ USUAL = {"http": 80, "https": 443}
 """The ports of the schemes (RFC 9110, 4.2)."""
 
 _END = h11.EndOfMessage()
+_NOTHING_ELSE = (b"", False)
 
 
 @attrs.frozen
@@ -43,7 +50,7 @@ class Address:
     @property
     def dialled(self) -> int:
         """The port to connect to."""
-        return self.port or USUAL[self.scheme]
+        return USUAL[self.scheme] if self.port is None else self.port
 
     @property
     def named(self) -> str:
@@ -98,12 +105,28 @@ class Outgoing:
         body: Its body.
         connect_seconds: Time to connect.
         read_seconds: Time between two pieces.
+        until: When its reply is to be there, as `time.monotonic` counts; None for no such time.
     """
 
     head: Head
     body: bytes = attrs.field(repr=False)
     connect_seconds: float
     read_seconds: float
+    until: float | None = None
+
+    def patience(self) -> float:
+        """
+        Return how many seconds to wait for the next piece.
+
+        Raises:
+            ReadTimeout: None, even if it is there.
+        """
+        if self.until is None:
+            return self.read_seconds
+        left = self.until - time.monotonic()
+        if left <= 0:
+            raise ReadTimeout
+        return min(self.read_seconds, left)
 
 
 class Talk:
@@ -112,11 +135,13 @@ class Talk:
     def __init__(self) -> None:
         self._h11 = h11.Connection(h11.CLIENT, max_incomplete_event_size=MOST_HEAD)
         self._error: h11.RemoteProtocolError | None = None
+        self._early = 0
 
     def say(self, request: Outgoing) -> tuple[bytes, ...]:
         """Return the bytes of `request`, to be sent in turn; h11 is told what it needs to understand the reply."""
         self._h11.send(request.head.told)
         self._h11.send(_END)
+        self._early = 0
         head = b"%b%d\r\n\r\n" % (request.head.said, len(request.body))
         return (head + request.body,) if len(request.body) < PIECE else (head, request.body)
 
@@ -142,10 +167,12 @@ class Talk:
         What a server says beforehand, such as that it has begun, is passed over.
 
         Raises:
-            h11.RemoteProtocolError: This is no HTTP.
+            h11.RemoteProtocolError: This is no HTTP, or has no end.
         """
         while type(event := self._h11.next_event()) is h11.InformationalResponse and event.status_code != 101:
-            pass
+            self._early += 1
+            if self._early > MOST_EARLY:
+                raise h11.RemoteProtocolError("too many interim responses")
         if event is h11.NEED_DATA:
             return None
         return event.status_code, event.headers.raw_items()  # type: ignore[union-attr]
@@ -179,9 +206,9 @@ class Talk:
         return self._h11.their_state is not h11.SEND_BODY
 
     def over(self) -> bool:
-        """Return whether all was said and heard, and the connection is ready for another request."""
+        """Return whether all was said and heard and nothing else, and the connection is ready for another request."""
         talk = self._h11
-        if talk.our_state is not h11.DONE or talk.their_state is not h11.DONE or talk.trailing_data[0]:
+        if talk.our_state is not h11.DONE or talk.their_state is not h11.DONE or talk.trailing_data != _NOTHING_ELSE:
             return False
         talk.start_next_cycle()
         return True

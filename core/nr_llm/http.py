@@ -5,15 +5,18 @@ Codecs make and read bytes; here they travel.  What that takes is imported at th
 at the first ``https:`` one, and connections live as long as the transport.  Requests go over connections of our own,
 in which h11 speaks HTTP: pools, cookies, redirects and merged defaults of a client cost several times that, and a
 model service needs none of them.  Only where a proxy stands between, httpcore sends; httpx still reads unusual
-addresses and compressed replies.  A client of one's own is used as it is.
+addresses.  A client of one's own is used as it is.
 """
 
 from __future__ import annotations
 
+import os
 import re
 import threading
+import time
 import weakref
 from collections.abc import AsyncIterable, Coroutine, Iterable, Mapping
+from contextlib import suppress
 from functools import lru_cache
 from inspect import isawaitable
 from typing import TYPE_CHECKING, Any
@@ -21,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 
 from nr_llm._explain import explained
+from nr_llm._inflate import ainflated, compressed, inflated
 from nr_llm._reach import Target, proxy_for, target, tls_context
 from nr_llm._receive import AsyncHttpStream, HttpStream, agathered, gathered
 from nr_llm.errors import ConfigurationError
@@ -59,6 +63,7 @@ class HttpTransport:
         self._client = client
         self._ways: dict[str, Direct | Proxied] = {}
         self._lock = threading.Lock()
+        _TRANSPORTS.add(self)
 
     def send(self, request: HttpRequest, *, seconds: float | None = None) -> HttpReply:
         """
@@ -66,7 +71,7 @@ class HttpTransport:
 
         Args:
             request: The request.
-            seconds: How long to wait at most for each piece of the reply, where that is less than the options say.
+            seconds: How long to wait at most, however the reply comes, where the limits of the options allow more.
 
         Raises:
             TransportError: No reply came; `url` and the message say where and what to check.
@@ -74,9 +79,9 @@ class HttpTransport:
             MalformedReplyError: The reply is too large, or compressed in a way that cannot be read.
         """
         request = self._signed(request)
-        place, options = target(request.url), _within(self._options, seconds)
+        until, place, options = _end(seconds), target(request.url), _within(self._options, seconds)
         with explained(place, options):
-            response = self._open(request, place, options)
+            response = self._open(request, place, options, until)
             try:
                 headers = _headers(response)
                 body = gathered(self._pieces(response, headers))
@@ -97,11 +102,15 @@ class HttpTransport:
             ConfigurationError: As `send`.
         """
         request = self._signed(request)
-        place, options = target(request.url), _within(self._options, seconds)
+        until, place, options = _end(seconds), target(request.url), _within(self._options, seconds)
         with explained(place, options):
-            response = self._open(request, place, options)
-            headers = _headers(response)
-            pieces = iter(self._pieces(response, headers))
+            response = self._open(request, place, options, until)
+            try:
+                headers = _headers(response)
+                pieces = iter(self._pieces(response, headers))
+            except BaseException:
+                response.close()
+                raise
             return HttpStream(_status(response), headers, response, pieces, place, options)
 
     def close(self) -> None:
@@ -111,18 +120,22 @@ class HttpTransport:
         for way in ways.values():
             way.close()
 
-    def _open(self, request: HttpRequest, place: Target, options: TransportOptions) -> Any:
+    def _forked(self) -> None:
+        """Let go of the parent's connections: two processes that use one would take each other's replies."""
+        ways, self._ways, self._lock = self._ways, {}, threading.Lock()  # a thread that is gone may hold the old one
+        for way in ways.values():
+            way.drop()
+
+    def _open(self, request: HttpRequest, place: Target, options: TransportOptions, until: float | None) -> Any:
         if self._client is None:
-            return self._way(place).open(_outgoing(request, place, options))
+            return self._way(place).open(_outgoing(request, place, options, until))
         built = _client_request(self._client, request, place, options)
         return self._client.send(built, stream=True, follow_redirects=False)
 
     def _pieces(self, response: Any, headers: Mapping[str, str]) -> Iterable[bytes]:
-        if self._client is None:
-            if headers.get("content-encoding", "identity") == "identity":
-                return response.stream  # type: ignore[no-any-return]
-            response = _inflating(response)
-        return response.iter_bytes()  # type: ignore[no-any-return]
+        if self._client is not None:
+            return response.iter_bytes()  # type: ignore[no-any-return]
+        return inflated(response.stream) if _compressed(headers) else response.stream
 
     def _signed(self, request: HttpRequest) -> HttpRequest:
         if self._options.auth is None:
@@ -138,6 +151,19 @@ class HttpTransport:
             with self._lock:
                 way = self._ways[place.origin] = self._ways.get(place.origin) or _new_way(place, self._options)
         return way
+
+
+_TRANSPORTS = weakref.WeakSet[HttpTransport]()
+"""All there are, for a process that is forked off."""
+
+
+def _forked() -> None:
+    for transport in tuple(_TRANSPORTS):
+        transport._forked()
+
+
+with suppress(AttributeError):  # where there is no fork
+    os.register_at_fork(after_in_child=_forked)
 
 
 class AsyncHttpTransport:
@@ -190,29 +216,33 @@ class AsyncHttpTransport:
         place = target(request.url)
         with explained(place, self._options):
             response = await self._open(request, place)
-            headers = _headers(response)
-            pieces = aiter(self._pieces(response, headers))
+            try:
+                headers = _headers(response)
+                pieces = aiter(self._pieces(response, headers))
+            except BaseException:
+                await response.aclose()
+                raise
             return AsyncHttpStream(_status(response), headers, response, pieces, place, self._options)
 
     async def aclose(self) -> None:
         """Close the connections of the running loop; the transport may be used again and opens new ones."""
         import asyncio
 
-        for way in self._loops.pop(asyncio.get_running_loop(), {}).values():
+        with self._lock:
+            ways = self._loops.pop(asyncio.get_running_loop(), {})
+        for way in ways.values():
             await way.aclose()
 
     async def _open(self, request: HttpRequest, place: Target) -> Any:
         if self._client is None:
-            return await self._way(place).open(_outgoing(request, place, self._options))
+            return await self._way(place).open(_outgoing(request, place, self._options, None))
         built = _client_request(self._client, request, place, self._options)
         return await self._client.send(built, stream=True, follow_redirects=False)
 
     def _pieces(self, response: Any, headers: Mapping[str, str]) -> AsyncIterable[bytes]:
-        if self._client is None:
-            if headers.get("content-encoding", "identity") == "identity":
-                return response.stream  # type: ignore[no-any-return]
-            response = _inflating(response)
-        return response.aiter_bytes()  # type: ignore[no-any-return]
+        if self._client is not None:
+            return response.aiter_bytes()  # type: ignore[no-any-return]
+        return ainflated(response.stream) if _compressed(headers) else response.stream
 
     async def _signed(self, request: HttpRequest) -> HttpRequest:
         if self._options.auth is None:
@@ -237,6 +267,11 @@ class AsyncHttpTransport:
             for ended in [old for old in self._loops if old.is_closed()]:
                 del self._loops[ended]
             return self._loops.setdefault(loop, {})
+
+
+def _end(seconds: float | None) -> float | None:
+    """Return when `seconds` will have passed, as `time.monotonic` counts."""
+    return None if seconds is None else time.monotonic() + seconds
 
 
 def _within(options: TransportOptions, seconds: float | None) -> TransportOptions:
@@ -271,12 +306,12 @@ def _wire_headers(given: Iterable[tuple[str, str]], place: Target, *, stream: bo
     return headers
 
 
-def _outgoing(request: HttpRequest, place: Target, options: TransportOptions) -> Outgoing:
+def _outgoing(request: HttpRequest, place: Target, options: TransportOptions, until: float | None) -> Outgoing:
     from nr_llm._talk import Outgoing
 
     given = tuple((name, value) for name, value in request.headers)
     head = _head(request.method, place, given, stream=request.stream)
-    return Outgoing(head, request.body, options.connect_seconds, options.read_seconds)
+    return Outgoing(head, request.body, options.connect_seconds, options.read_seconds, until)
 
 
 @lru_cache(maxsize=64)
@@ -342,10 +377,8 @@ def _reached(place: Target, options: TransportOptions) -> tuple[str | None, ssl.
     return proxy_for(place, options.proxy), context
 
 
-def _inflating(response: Any) -> Any:
-    import httpx
-
-    return httpx.Response(200, headers=response.headers, content=response.stream)
+def _compressed(headers: Mapping[str, str]) -> bool:
+    return "content-encoding" in headers and compressed(headers["content-encoding"])
 
 
 def _status(response: Any) -> int:

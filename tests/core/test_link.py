@@ -102,6 +102,32 @@ async def test_a_sender_nobody_reads_is_held_back() -> None:
 
 
 @in_loop
+async def test_a_reader_that_is_slower_than_the_sender_takes_in_no_more() -> None:
+    """Reading a little of what is there lets no more come than there is room for."""
+    async with linked() as (link, (_, peer)):
+        peer.write(b"x" * MANY)
+        await until(lambda: not link._transport.is_reading())
+        most = 0
+        for _ in range(MANY // 1024 // 4):
+            await link.read(1024, AGES)
+            await asyncio.sleep(0)
+            most = max(most, len(link._unread))
+
+        assert most < _link.MOST_UNREAD + 1024 * 1024
+
+
+@in_loop
+async def test_what_was_closed_here_has_not_come_to_its_end() -> None:
+    """Whoever reads until the other side closes would take half for the whole."""
+    async with linked() as (link, (_, peer)):
+        peer.write(b"half")
+        assert await link.read(10, AGES) == b"half"
+        link.close()
+        with pytest.raises(ReadError, match="closed here"):
+            await link.read(10, AGES)
+
+
+@in_loop
 async def test_a_writer_waits_for_the_other_side() -> None:
     """A body larger than the buffers is sent as fast as it is taken."""
     body = b"x" * MANY

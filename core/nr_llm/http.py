@@ -41,6 +41,8 @@ if TYPE_CHECKING:
 
 _DEFAULTS = (("user-agent", "nr-llm"), ("accept", "*/*"))
 
+_LENGTH = "content-length"
+
 _PLAIN = re.compile(
     r"(https?)://((?:[a-z0-9-]+\.)*[a-z][a-z0-9-]*|127\.0\.0\.1)(?::([0-9]+))?"
     r"((?:/[A-Za-z0-9_][A-Za-z0-9_.:-]*)+/?(?:\?[A-Za-z0-9_.:=&-]+)?|/?)"
@@ -71,7 +73,8 @@ class HttpTransport:
 
         Args:
             request: The request.
-            seconds: How long to wait at most, however the reply comes, where the limits of the options allow more.
+            seconds: How long to wait at most, where the limits of the options allow more.  Through a proxy or a client
+                of one's own it is only the limit of each wait.
 
         Raises:
             TransportError: No reply came; `url` and the message say where and what to check.
@@ -309,7 +312,8 @@ def _wire_headers(given: Iterable[tuple[str, str]], place: Target, *, stream: bo
 def _outgoing(request: HttpRequest, place: Target, options: TransportOptions, until: float | None) -> Outgoing:
     from nr_llm._talk import Outgoing
 
-    given = tuple((name, value) for name, value in request.headers)
+    length = str(len(request.body))
+    given = tuple((name, value) for name, value in request.headers if value != length or name.lower() != _LENGTH)
     head = _head(request.method, place, given, stream=request.stream)
     return Outgoing(head, request.body, options.connect_seconds, options.read_seconds, until)
 
@@ -320,6 +324,7 @@ def _head(method: str, place: Target, given: tuple[tuple[str, str], ...], *, str
     from nr_llm._talk import Head
 
     address = _address(place.url)
+    given = tuple(pair for pair in given if (pair[0].lower(), pair[1]) != ("host", address.named))
     pairs = [("host", address.named), *_wire_headers(given, place, stream=stream)]
     return Head(address, method, [(name.encode("ascii"), value.encode("ascii")) for name, value in pairs])
 

@@ -398,6 +398,16 @@ class TestAddresses:
 
         assert server.requests == []
 
+    def test_what_is_said_anyway_may_be_given(self, colour: Colour) -> None:
+        """Functions that sign requests add host and length, and these are said once."""
+        with WireServer(OK) as server:
+            named = server.url.partition("//")[2]
+            colour.send(post(server.url, b"123", **{"Host": named, "Content-Length": "3"}))
+
+        assert server.requests[0].lower().count(b"\r\nhost: " + named.encode() + b"\r\n") == 1
+        assert server.requests[0].lower().count(b"host:") == 1
+        assert server.requests[0].lower().count(b"content-length: 3") == 1
+
     def test_a_given_length_is_replaced(self, colour: Colour) -> None:
         """There is one length, and it is that of the body."""
         with WireServer(OK) as server:

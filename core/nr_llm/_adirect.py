@@ -46,7 +46,7 @@ class AsyncDirect:
         except BaseException:
             self.give_back(connection)
             raise
-        return AsyncReply(status, headers, connection, request.read_seconds, self)
+        return AsyncReply(status, headers, connection, request.patience.seconds, self)
 
     async def _admitted(self, request: Outgoing) -> None:
         try:
@@ -121,7 +121,7 @@ class AsyncReply:
 
 
 async def _asked(connection: Connection, request: Outgoing) -> tuple[int, RawHeaders]:
-    wire, talk, seconds = connection.wire, connection.talk, request.read_seconds
+    wire, talk, seconds = connection.wire, connection.talk, request.patience.seconds
     try:
         for piece in talk.say(request):
             await wire.write(piece, seconds)

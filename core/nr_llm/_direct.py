@@ -11,7 +11,7 @@ import attrs
 from nr_llm._failures import PoolTimeout, WriteError
 from nr_llm._kept import CONNECTIONS, Connection, Kept
 from nr_llm._line import Line
-from nr_llm._talk import PIECE, Outgoing, RawHeaders
+from nr_llm._talk import PIECE, Outgoing, Patience, RawHeaders
 
 if TYPE_CHECKING:
     import ssl
@@ -50,7 +50,7 @@ class Direct:
         except BaseException:
             self.give_back(connection)
             raise
-        return Reply(status, headers, connection, request, [self])
+        return Reply(status, headers, connection, request.patience, [self])
 
     def _connected(self, request: Outgoing) -> Connection:
         place = request.head.address
@@ -84,7 +84,7 @@ class Reply:
     status: int
     headers: RawHeaders = attrs.field(repr=False)
     _connection: Connection
-    _request: Outgoing = attrs.field(repr=False)
+    _patience: Patience
     _way: list[Direct]
 
     @property
@@ -97,7 +97,7 @@ class Reply:
                     yield piece
                 if talk.ended():
                     return
-                talk.hear(wire.read(PIECE, self._request.patience()))
+                talk.hear(wire.read(PIECE, self._patience.left()))
         finally:
             self.close()
 
@@ -118,10 +118,10 @@ def _asked(connection: Connection, request: Outgoing) -> tuple[int, RawHeaders]:
     wire, talk = connection.wire, connection.talk
     try:
         for piece in talk.say(request):
-            wire.write(piece, request.patience())
+            wire.write(piece, request.patience)
     except WriteError:
         talk.unsaid()  # a server may refuse a body before it has all of it, and say so
     while True:
-        talk.hear(wire.read(PIECE, request.patience()))
+        talk.hear(wire.read(PIECE, request.patience.left()))
         if (head := talk.head()) is not None:
             return head

@@ -13,6 +13,8 @@ from nr_llm._failures import ConnectError, ConnectTimeout, ReadError, ReadTimeou
 if TYPE_CHECKING:
     import ssl
 
+    from nr_llm._talk import Patience
+
 LEAST_SHARE = 1.0
 """Seconds an address of a host has at least: the first packet may be lost, and is sent again after one (RFC 6298)."""
 
@@ -55,18 +57,20 @@ class Line:
             self._socket.close()
             raise
 
-    def write(self, data: bytes, seconds: float) -> None:
+    def write(self, data: bytes, patience: Patience) -> None:
         """
         Send all of `data`.
 
         Raises:
             WriteTimeout: The other side took nothing for so long.
+            ReadTimeout: It took so little at a time that no reply can come in time.
             WriteError: The connection broke.
         """
-        self._within(seconds)
+        self._within(patience.left())
         try:
             sent = self._socket.send(data)
             while sent < len(data):
+                self._within(patience.left())
                 sent += self._socket.send(memoryview(data)[sent:])
         except TimeoutError as error:
             raise WriteTimeout from error

@@ -92,7 +92,7 @@ def _pool(colour: str, proxy: str, context: ssl.SSLContext | None, *, ca_file: s
 
 
 def _request(request: Outgoing) -> httpcore.Request:
-    head, connect, read = request.head, request.connect_seconds, request.read_seconds
+    head, connect, read = request.head, request.connect_seconds, request.patience.seconds
     return httpcore.Request(
         head.method,
         _url(head.address),

@@ -96,6 +96,34 @@ class Head:
 
 
 @attrs.frozen
+class Patience:
+    """
+    How long a reply is waited for.
+
+    Attributes:
+        seconds: Time between two pieces.
+        until: When all of it is to be there, as `time.monotonic` counts; None for no such time.
+    """
+
+    seconds: float
+    until: float | None = None
+
+    def left(self) -> float:
+        """
+        Return how many seconds to wait for the next piece.
+
+        Raises:
+            ReadTimeout: None, even if it is there.
+        """
+        if self.until is None:
+            return self.seconds
+        left = self.until - time.monotonic()
+        if left <= 0:
+            raise ReadTimeout
+        return min(self.seconds, left)
+
+
+@attrs.frozen
 class Outgoing:
     """
     A request in its form for the wire.
@@ -104,29 +132,13 @@ class Outgoing:
         head: Its head.
         body: Its body.
         connect_seconds: Time to connect.
-        read_seconds: Time between two pieces.
-        until: When its reply is to be there, as `time.monotonic` counts; None for no such time.
+        patience: Time for all that follows.
     """
 
     head: Head
     body: bytes = attrs.field(repr=False)
     connect_seconds: float
-    read_seconds: float
-    until: float | None = None
-
-    def patience(self) -> float:
-        """
-        Return how many seconds to wait for the next piece.
-
-        Raises:
-            ReadTimeout: None, even if it is there.
-        """
-        if self.until is None:
-            return self.read_seconds
-        left = self.until - time.monotonic()
-        if left <= 0:
-            raise ReadTimeout
-        return min(self.read_seconds, left)
+    patience: Patience
 
 
 class Talk:

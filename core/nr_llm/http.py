@@ -310,12 +310,12 @@ def _wire_headers(given: Iterable[tuple[str, str]], place: Target, *, stream: bo
 
 
 def _outgoing(request: HttpRequest, place: Target, options: TransportOptions, until: float | None) -> Outgoing:
-    from nr_llm._talk import Outgoing
+    from nr_llm._talk import Outgoing, Patience
 
     length = str(len(request.body))
     given = tuple((name, value) for name, value in request.headers if value != length or name.lower() != _LENGTH)
     head = _head(request.method, place, given, stream=request.stream)
-    return Outgoing(head, request.body, options.connect_seconds, options.read_seconds, until)
+    return Outgoing(head, request.body, options.connect_seconds, Patience(options.read_seconds, until))
 
 
 @lru_cache(maxsize=64)

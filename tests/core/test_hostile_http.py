@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import gc
 import gzip
+import itertools
 import socket
 import subprocess
 import sys
@@ -23,12 +24,12 @@ from nr_llm._direct import Direct
 from nr_llm._failures import ConnectError, ConnectTimeout, DecodingError, ReadTimeout
 from nr_llm._inflate import PORTION, inflated
 from nr_llm._line import Line
-from nr_llm._talk import MOST_EARLY, Head, Outgoing, Talk
+from nr_llm._talk import MOST_EARLY, Head, Outgoing, Patience, Talk
 from nr_llm.errors import MalformedReplyError, NrLlmError, TransportError
 from nr_llm.http import AsyncHttpTransport, HttpTransport, _address
 from nr_llm.providers import TransportOptions
 
-from tests.core.test_direct import Colour, listening, post
+from tests.core.test_direct import MANY, Colour, listening, post
 from tests.core.waiting import AGES
 from tests.core.wire_server import CLOSE, WireServer, chunked, reply
 
@@ -42,9 +43,9 @@ def colour(request: pytest.FixtureRequest) -> Colour:
     return Colour(request.param)
 
 
-def outgoing(url: str = "http://127.0.0.1/", **more: Any) -> Outgoing:
+def outgoing(url: str = "http://127.0.0.1/", body: bytes = b"{}", until: float | None = None) -> Outgoing:
     """Return a request as the transport makes it."""
-    return Outgoing(Head(_address(url), "POST", [(b"host", b"x")]), b"{}", AGES, AGES, **more)
+    return Outgoing(Head(_address(url), "POST", [(b"host", b"x")]), body, AGES, Patience(AGES, until))
 
 
 class TestWords:
@@ -179,6 +180,16 @@ class TestTime:
                     late()
 
         assert (way._free.qsize(), way._kept._open) == (_kept.CONNECTIONS, set())
+
+    def test_a_body_that_is_taken_little_by_little_does_not_lengthen_it(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Each of its parts has less time than the one before."""
+        clock = itertools.count(0.0, AGES)
+        monkeypatch.setattr(_talk, "time", SimpleNamespace(monotonic=clock.__next__))
+
+        with WireServer(OK) as server, pytest.raises(ReadTimeout):
+            Direct(None).open(
+                outgoing(server.url, MANY * b"x", until=2.5 * AGES)
+            )  # head, body, some more
 
     def test_every_address_of_a_host_has_its_share(self, full: Any, monkeypatch: pytest.MonkeyPatch) -> None:
         """One that swallows everything leaves time for the next."""

@@ -15,7 +15,7 @@ import traceback
 import zlib
 from collections.abc import Iterator
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from nr_llm import _adirect, _direct, _kept, _line, _receive, _talk, http
@@ -25,12 +25,12 @@ from nr_llm._failures import ConnectError, ConnectTimeout, DecodingError, ReadTi
 from nr_llm._inflate import PORTION, inflated
 from nr_llm._line import Line
 from nr_llm._talk import MOST_EARLY, Head, Outgoing, Patience, Talk
-from nr_llm.errors import MalformedReplyError, NrLlmError, TransportError
+from nr_llm.errors import MalformedReplyError, NrLlmError, StreamInterruptedError, TransportError
 from nr_llm.http import AsyncHttpTransport, HttpTransport, _address
 from nr_llm.providers import TransportOptions
 
 from tests.core.test_direct import MANY, Colour, listening, post
-from tests.core.waiting import AGES
+from tests.core.waiting import AGES, until
 from tests.core.wire_server import CLOSE, WireServer, chunked, reply
 
 OK = reply(b"1")
@@ -187,19 +187,20 @@ class TestTime:
         monkeypatch.setattr(_talk, "time", SimpleNamespace(monotonic=clock.__next__))
 
         with WireServer(OK) as server, pytest.raises(ReadTimeout):
-            Direct(None).open(
-                outgoing(server.url, MANY * b"x", until=2.5 * AGES)
-            )  # head, body, some more
+            Direct(None).open(outgoing(server.url, MANY * b"x", until=2.5 * AGES))  # head, body, some more
 
     def test_every_address_of_a_host_has_its_share(self, full: Any, monkeypatch: pytest.MonkeyPatch) -> None:
         """One that swallows everything leaves time for the next."""
+        monkeypatch.setattr(Told, "times", [])
         monkeypatch.setattr(_line, "LEAST_SHARE", 0.01)
         monkeypatch.setattr(_line, "time", SimpleNamespace(monotonic=lambda: 0.0))  # so that none is ever too late
         with socket.create_server(("127.0.0.1", 0)) as server:
             found(monkeypatch, full, server.getsockname())
+            monkeypatch.setattr(socket, "socket", Told)
             line = Line("api.test", 1, None, seconds=0.1)
 
             assert line._socket.getpeername() == server.getsockname()
+            assert Told.times == [0.05, 0.1]
             line.close()
 
     def test_all_addresses_of_a_host_have_no_more_time_than_one(
@@ -255,6 +256,16 @@ def full() -> Iterator[Any]:
             waiting.setblocking(False)
             waiting.connect_ex(server.getsockname())
         yield server.getsockname()
+
+
+class Told(socket.socket):
+    """Keeps how long it was told to wait."""
+
+    times: ClassVar[list[float | None]] = []
+
+    def settimeout(self, value: float | None, /) -> None:
+        self.times.append(value)
+        super().settimeout(value)
 
 
 def found(monkeypatch: pytest.MonkeyPatch, *addresses: Any) -> None:
@@ -433,6 +444,27 @@ class TestClosing:
                 thread.join(AGES)
 
         assert "closed here" in str(failures[0])
+
+    def test_a_stream_that_is_closed_elsewhere_wakes_its_reader(self) -> None:
+        """Whoever reads in another thread does not wait for what nobody wants."""
+
+        def work() -> None:
+            with pytest.raises(StreamInterruptedError):
+                list(stream)
+            woken.set()
+
+        def waits() -> bool:
+            return thread.ident is not None and sys._current_frames()[thread.ident].f_code is Line.read.__code__
+
+        woken = threading.Event()
+        with WireServer([UNTIL_CLOSED]) as server, contextlib.closing(HttpTransport()) as transport:
+            stream = transport.stream(post(server.url))
+            thread = threading.Thread(target=work, daemon=True)
+            thread.start()
+            until(waits)
+            stream.close()
+
+            assert woken.wait(AGES)
 
     def test_a_way_that_was_closed_keeps_nothing(self) -> None:
         """A request that was under way then ends its connection itself."""

@@ -144,6 +144,13 @@ class TestCompression:
             assert b"".join(portions) == text * times
             assert max(map(len, portions), default=0) <= PORTION
 
+    @pytest.mark.parametrize("more", range(21, 26))
+    def test_what_zlib_still_holds_is_asked_for(self, more: int) -> None:
+        """It may have taken in all there is before it has given all it makes of that."""
+        text, raw = b"y" * (PORTION + more), zlib.compressobj(wbits=-15)
+
+        assert b"".join(inflated([raw.compress(text) + raw.flush()])) == text
+
     def test_nothing_is_nothing(self) -> None:
         """A reply without a body may name a coding; what cannot be read says so."""
         assert list(inflated([])) == list(inflated([b""])) == []

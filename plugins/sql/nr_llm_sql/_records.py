@@ -17,6 +17,7 @@ from nr_llm_sql._database import Database, Opened, Rows
 from nr_llm_sql._grid import ROOM, Grid, fitted
 from nr_llm_sql._limits import MOST_CANDIDATES, MOST_FIELDS, MOST_OFFSET
 from nr_llm_sql._query import Criterion, Names, Page, criteria, names, ordering, values
+from nr_llm_sql._references import followed
 from nr_llm_sql._stops import Unfit
 from nr_llm_sql.settings import SqlSettings
 
@@ -75,7 +76,7 @@ def records(database: Database, name: str, ask: Ask, *, settings: SqlSettings) -
         offset=min(max(ask.offset, 0), MOST_OFFSET),
     )
     try:
-        return _answered(opened, page, known, left_out=len(columns) - len(page.columns))
+        return _answered(database, opened, page, known, left_out=len(columns) - len(page.columns))
     except Unfit:
         return refused(answers.UNFIT)
 
@@ -85,7 +86,7 @@ def page_size(limit: int, settings: SqlSettings) -> int:
     return min(limit if limit >= 1 else settings.rows, settings.max_rows)
 
 
-def _answered(opened: Opened, page: Page, known: Names, *, left_out: int) -> ToolResult:
+def _answered(database: Database, opened: Opened, page: Page, known: Names, *, left_out: int) -> ToolResult:
     looks = [Look((each.column,), each.value, each.operator != "contains") for each in page.criteria if _looks(each)]
     if page.anywhere:
         looks.append(Look(page.among, page.anywhere))
@@ -98,6 +99,7 @@ def _answered(opened: Opened, page: Page, known: Names, *, left_out: int) -> Too
     heading = f"{page.source.name}: {answers.number(len(kept.rows), 'row')} from offset {page.offset}"
     more = len(rows) > len(kept.rows)
     notes = [
+        *followed(database, opened.visible.fields, kept.columns, kept.rows),
         *answers.fields_left_out(left_out + len(page.columns) - len(kept.columns)),
         *answers.go_on(more, page.offset + len(kept.rows)),
         *([answers.SEARCH_ON] if ended and not more else []),

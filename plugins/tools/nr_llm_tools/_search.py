@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Final
 
 import attrs
@@ -24,6 +25,12 @@ MAX_MATCHED: Final = 2_000
 EXCERPT: Final = 200
 """Characters of a line that are shown."""
 
+FEW: Final = 3
+"""Hits that are shown with the lines around them: what was looked for often stands just beside."""
+
+AROUND: Final = 2
+"""Lines before and behind such a hit."""
+
 
 @attrs.frozen
 class Query:
@@ -33,10 +40,25 @@ class Query:
     Attributes:
         needle: Text every hit contains; the query itself when it is no pattern.
         matcher: The pattern, or None.
+        any_case: Whether capital and small letters are one; the needle is small then.
     """
 
     needle: str
     matcher: Matcher | None
+    any_case: bool = False
+
+    @property
+    def cased(self) -> bool:
+        """Whether it is a text in which capital and small letters differ."""
+        return self.matcher is None and not self.any_case
+
+    def in_any_case(self) -> Query:
+        """Return the same text, capital and small letters being one."""
+        return Query(self.needle.casefold(), None, any_case=True)
+
+    def within(self, text: str) -> bool:
+        """Return whether a text has the needle."""
+        return self.needle in (text.casefold() if self.any_case else text)
 
     @classmethod
     def of(cls, text: str, *, regex: bool) -> Query:
@@ -67,13 +89,13 @@ class Query:
         of its brackets is therefore in the masked text only if it was in the text before: the answer is
         the same as without this look, and tells nothing of what is masked.
         """
-        if "[" in self.needle or "]" in self.needle or self.needle in f"{MASK} {WITHHELD}":
+        if "[" in self.needle or "]" in self.needle or self.within(f"{MASK} {WITHHELD}"):
             return False
-        return self.needle not in unmasked
+        return not self.within(unmasked)
 
     def find(self, line: str) -> int:
         """Return where a match is, or near where; -1 when there is none."""
-        at = line.find(self.needle)
+        at = (line.casefold() if self.any_case else line).find(self.needle)
         if at < 0 or self.matcher is None:
             return at
         return at if self.matcher.search(line[:MAX_MATCHED]) else -1
@@ -87,6 +109,7 @@ class Hits:
     Attributes:
         limit: Rows to keep.
         rows: Path, line number and excerpt of the first hits.
+        beside: Such rows of the first few hits and of the lines around them, by path and number.
         total: All hits.
         files: Files with a hit.
         searched: Files that were read.
@@ -96,6 +119,7 @@ class Hits:
 
     limit: int
     rows: list[Row] = attrs.field(factory=list, init=False)
+    beside: dict[Row, Row] = attrs.field(factory=dict, init=False)
     total: int = attrs.field(default=0, init=False)
     files: int = attrs.field(default=0, init=False)
     searched: int = attrs.field(default=0, init=False)
@@ -106,11 +130,29 @@ class Hits:
         """Count a file that was not searched."""
         self.skipped[reason] = self.skipped.get(reason, 0) + 1
 
-    def add(self, path: str, number: int, line: str) -> None:
-        """Count a hit, and keep it when there is room."""
+    def add(self, path: str, number: int, line: str, *, around: Sequence[Row] = ()) -> None:
+        """Count a hit, and keep it when there is room; of the first few keep the lines `around` it too."""
         self.total += 1
         if len(self.rows) < self.limit:
             self.rows.append((path, number, line))
+        self.beside.update({row[:2]: row for row in around})
+
+    def shown(self) -> list[Row]:
+        """Return the hits; if they are few, between the lines that are around them."""
+        if self.total > min(FEW, self.limit):
+            return self.rows
+        return list((self.beside | {row[:2]: row for row in self.rows}).values())
+
+    def lines(self) -> Callable[[Row], str]:
+        """Return what draws a row as a line: ``path:12: text`` for a hit, ``path-13- text`` for a line beside one."""
+        hits = {row[:2] for row in self.rows}
+
+        def drawn(row: Row) -> str:
+            path, number, text = row
+            mark = ":" if row[:2] in hits else "-"
+            return f"{path}{mark}{number}{mark} {text}"
+
+        return drawn
 
     def notes(self) -> list[str]:
         """Return a line for each thing that was left out."""
@@ -123,14 +165,24 @@ class Hits:
 def search_text(query: Query, text: str, path: str, *, hits: Hits, scan: Scan) -> None:
     """Add the lines of a text, redacted before, that match the query, until the time is over."""
     hits.searched += 1
-    if query.needle not in text:
+    if not query.within(text):
         return
-    before = hits.total
-    for number, line in enumerate(split_lines(text), 1):
+    before, lines = hits.total, split_lines(text)
+    for number, line in enumerate(lines, 1):
         if not scan.on_time():
             break
         at = query.find(line)
         hits.long += query.matcher is not None and len(line) > MAX_MATCHED
         if at >= 0:
-            hits.add(path, number, visible_line(excerpt(line, at, width=EXCERPT)))
+            around = _around(path, lines, number) if hits.total < FEW else ()
+            hits.add(path, number, visible_line(excerpt(line, at, width=EXCERPT)), around=around)
     hits.files += hits.total > before
+
+
+def _around(path: str, lines: Sequence[str], number: int) -> list[Row]:
+    """Return a line, counted from 1, and the ones beside it as rows."""
+    first = max(number - AROUND, 1)
+    return [
+        (path, at, visible_line(excerpt(line, 0, width=EXCERPT)))
+        for at, line in enumerate(lines[first - 1 : number + AROUND], first)
+    ]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, Final
 
 import attrs
@@ -15,6 +16,7 @@ from nr_llm_tools._denied import Denied, denied_by
 from nr_llm_tools._glob import WILDCARDS, compile_globs
 from nr_llm_tools._guard import (
     Parts,
+    UnavailableError,
     is_file,
     open_child_file,
     open_file,
@@ -24,6 +26,7 @@ from nr_llm_tools._guard import (
     shown,
     unavailable,
 )
+from nr_llm_tools._leads import MENTIONS, anything, mentions, near, wider
 from nr_llm_tools._scan import FOLDER, Scan, size_of
 from nr_llm_tools._search import Hits, Query, search_text
 from nr_llm_tools._table import Row, fitting, showing, table_result
@@ -41,6 +44,8 @@ READ_BYTES: Final = 40_000
 _OTHERWISE: Final = "A shorter part of the name may find more; search_code looks inside files."
 
 Clock = Callable[[], float]
+Wanted = Callable[[Parts, Parts], bool]
+"""Tells whether a file, given below the folder searched and below the root, is one to look at."""
 
 
 @attrs.frozen
@@ -82,7 +87,7 @@ class FileTools:
         """
         parts = parse_path(path)
         scan = self._scan(context)
-        with open_root(self.settings.root, tool="list_directory") as root:
+        with open_root(self.settings.root, tool="list_directory") as root, self._proposing(parts, context):
             if is_file(root, parts, self._denied):
                 raise ToolError(f"'{shown(parts)}' is a file. read_file shows what is in it.")
             with open_folder(root, parts, self._denied) as folder:
@@ -106,7 +111,7 @@ class FileTools:
 
     def find_files(self, context: ToolContext, pattern: str, path: str = ".", limit: int = 50) -> ToolResult:
         """
-        Find files by their names in a folder and all folders below it; search_code finds what is written in them.
+        List the files that have a given name, a part of it or an ending, in a folder and all folders below it.
 
         Args:
             context: The call this is.
@@ -122,6 +127,7 @@ class FileTools:
         found: list[Row] = []
         with (
             open_root(self.settings.root, tool="find_files") as root,
+            self._proposing(parts, context),
             open_folder(root, parts, self._denied) as folder,
         ):
             for parent, file in scan.files(folder, parts):
@@ -129,6 +135,7 @@ class FileTools:
                     total += 1
                     if total <= limit:
                         found.append((size_of(parent, file[-1]), self._shown(file)))
+            leads = [] if total else self._leads(root, pattern, context)
         rows = fitting(found)
         count = showing(len(rows), total, "file", more=scan.partial)
         return table_result(
@@ -136,7 +143,7 @@ class FileTools:
             ("bytes", "path"),
             rows,
             label=f"Files matching {_quoted(pattern)}",
-            notes=[*([] if total else [_OTHERWISE]), *scan.notes()],
+            notes=[*leads, *scan.notes()],
         )
 
     def read_file(self, context: ToolContext, path: str, start_line: int = 1, lines: int = 200) -> ToolResult:
@@ -150,7 +157,8 @@ class FileTools:
             lines: How many lines to show, at most 1000.
         """
         parts = parse_path(path)
-        text = self._text("read_file", parts)
+        with self._proposing(parts, context):
+            text = self._text("read_file", parts)
         context.raise_if_cancelled()
         every = split_lines(self.redactor.redact(text))
         first = clamp(start_line, 1, len(every) + 1, default=1)
@@ -174,9 +182,9 @@ class FileTools:
         limit: int = 30,
     ) -> ToolResult:
         """
-        Search inside files for a word or text: where it is mentioned, defined or used.
+        Search inside files for a word, text, function or class: where it is defined, used or mentioned.
 
-        Shows file, line number and line. Upper and lower case differ.
+        Shows file, line number and line; few hits between the lines around them.
 
         Args:
             context: The call this is.
@@ -190,17 +198,29 @@ class FileTools:
         wanted = _name_filter(pattern)
         parts = parse_path(path)
         scan = self._scan(context)
-        hits = Hits(limit=clamp(limit, 1, MAX_HITS, default=30))
-        with open_root(self.settings.root, tool="search_code") as root:
-            if is_file(root, parts, self._denied):
-                with open_file(root, parts, self._denied) as fd:
-                    self._search(query, fd, parts, hits=hits, scan=scan)
-            else:
-                with open_folder(root, parts, self._denied) as folder:
-                    for parent, file in scan.files(folder, parts):
-                        if wanted(file[len(parts) :], file):
-                            self._search_child(query, parent, file, hits=hits, scan=scan)
-        return self._hits_result(hits, scan, text=text, parts=parts)
+        bounds = clamp(limit, 1, MAX_HITS, default=30)
+        with open_root(self.settings.root, tool="search_code") as root, self._proposing(parts, context):
+            hits, how = self._search_below(query, root, parts, limit=bounds, scan=scan, wanted=wanted), ""
+            for step in () if hits.total or scan.partial else wider(query, parts):
+                scan = scan.again()
+                within = wanted if step.filtered else anything
+                found = self._search_below(step.query, root, step.parts, limit=bounds, scan=scan, wanted=within)
+                if found.total:
+                    hits, how, parts = found, step.said, step.parts
+                    break
+        return self._hits_result(hits, scan, text=text, parts=parts, how=how)
+
+    def _search_below(self, query: Query, root: int, parts: Parts, *, limit: int, scan: Scan, wanted: Wanted) -> Hits:
+        hits = Hits(limit=limit)
+        if is_file(root, parts, self._denied):
+            with open_file(root, parts, self._denied) as fd:
+                self._search(query, fd, parts, hits=hits, scan=scan)
+            return hits
+        with open_folder(root, parts, self._denied) as folder:
+            for parent, file in scan.files(folder, parts):
+                if wanted(file[len(parts) :], file):
+                    self._search_child(query, parent, file, hits=hits, scan=scan)
+        return hits
 
     def _search_child(self, query: Query, folder: int, parts: Parts, *, hits: Hits, scan: Scan) -> None:
         try:
@@ -226,19 +246,49 @@ class FileTools:
             # Masked first: a search of the raw text would tell a secret letter by letter.
             search_text(query, self.redactor.redact(text), self._shown(parts), hits=hits, scan=scan)
 
-    def _hits_result(self, hits: Hits, scan: Scan, *, text: str, parts: Parts) -> ToolResult:
-        rows = fitting(hits.rows)
-        count = showing(len(rows), hits.total, "line", more=scan.partial)
-        hint = [] if hits.total else ["Upper and lower case differ; regex=true with (?i) before the text ignores that."]
+    def _hits_result(self, hits: Hits, scan: Scan, *, text: str, parts: Parts, how: str) -> ToolResult:
+        rows = fitting(hits.shown())
+        few = min(hits.total, len(rows))
+        count = showing(few, hits.total, "line", more=scan.partial)
+        where = f"in {hits.files:,} of the {hits.searched:,} files of {self._shown(parts)}"
         return table_result(
-            f"{count} with {_quoted(text)}; in {hits.files:,} of the {hits.searched:,} files of {self._shown(parts)}",
+            f"{count} with {_quoted(text)}{how}; {where}",
             ("path", "line", "text"),
             rows,
             label=f"Lines with {_quoted(text)}",
-            render=lambda row: f"{row[0]}:{row[1]}: {row[2]}",
+            render=hits.lines(),
             header=False,
-            notes=[*hint, *hits.notes(), *scan.notes()],
+            notes=[*hits.notes(), *scan.notes()],
         )
+
+    @contextmanager
+    def _proposing(self, parts: Parts, context: ToolContext) -> Iterator[None]:
+        """Say which files have nearly the name of a path that cannot be had: the same ones, whatever the reason."""
+        try:
+            yield
+        except UnavailableError:
+            with open_root(self.settings.root, tool="find_files") as root:
+                found = near(shown(parts), (f for _, f in self._scan(context).files(root, ()) if f != parts))
+            if not found:
+                raise
+            raise unavailable(parts, lead=f"Did you mean {' or '.join(map(self._shown, found))}?") from None
+
+    def _leads(self, root: int, pattern: str, context: ToolContext) -> list[str]:
+        """Return what else there is of a name that no file has: files of nearly that name, lines that mention it."""
+        scan = self._scan(context)
+        found = near(pattern, (file for _, file in scan.files(root, ())))
+        leads = [f"Nearly so named: {', '.join(map(self._shown, found))}"] if found else []
+        for query in mentions(pattern):
+            scan = scan.again()
+            hits = self._search_below(query, root, (), limit=MENTIONS, scan=scan, wanted=anything)
+            if hits.total:
+                lines = showing(len(hits.rows), hits.total, "line", more=scan.partial)
+                return [
+                    *leads,
+                    f"search_code finds {_quoted(query.needle)} in {lines}:",
+                    *map(hits.lines(), hits.shown()),
+                ]
+        return leads or [_OTHERWISE]
 
     def _scan(self, context: ToolContext) -> Scan:
         seconds = self.settings.seconds
@@ -276,7 +326,7 @@ def _read(function: Callable[..., ToolResult], examples: Sequence[Mapping[str, A
     return tool(group="files", data_class="content", timeout=30.0, examples=examples)(function)
 
 
-def _name_filter(pattern: str) -> Callable[[Parts, Parts], bool]:
+def _name_filter(pattern: str) -> Wanted:
     """Return whether a file, given below the folder searched and below the root, is meant by `pattern`."""
     pattern = pattern.strip().removeprefix("./")
     if not pattern or len(pattern) > MAX_PATTERN:

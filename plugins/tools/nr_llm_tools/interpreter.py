@@ -18,6 +18,9 @@ from nr_llm_tools._text import visible_name
 MAX_NAME: Final = 100
 """Characters of a name or version that are shown; metadata is written by strangers."""
 
+_SEPARATOR: Final = re.compile(r"[\s,;]+")
+"""Stands between names, and never in one: who asks for two packages at once gets both."""
+
 Distributions = Callable[[], Iterable[importlib.metadata.Distribution]]
 
 
@@ -51,12 +54,13 @@ class InterpreterTools:
         Args:
             prefix: Name of one package, or how the names begin, such as "pytest"; left out for all.
         """
-        wanted = _normal(prefix.strip()[:MAX_NAME])
+        wanted = tuple(map(_normal, _SEPARATOR.split(prefix.strip()[:MAX_NAME])))
         installed = self._installed()
         found = [row for name, row in sorted(installed.items()) if name.startswith(wanted)]
         rows = fitting(found)
         count = showing(len(rows), len(found), "package")
-        start = f" whose name begins with '{visible_name(wanted)}', of {len(installed):,}" if wanted else " installed"
+        names = " or ".join(f"'{visible_name(name)}'" for name in wanted)
+        start = f" whose name begins with {names}, of {len(installed):,}" if any(wanted) else " installed"
         return table_result(f"{count}{start}", ("name", "version"), rows, label="Installed packages")
 
     def _installed(self) -> dict[str, Row]:

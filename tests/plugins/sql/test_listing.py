@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from nr_llm.cancellation import Cancellation
 from nr_llm.contexts import ToolContext
 from nr_llm.errors import RunCancelledError
-from nr_llm_sql import _session
+from nr_llm_sql import SqlSettings, _session, sql_tools
 
 from tests.plugins.sql.databases import Make, call, cells, column
 
@@ -118,3 +119,50 @@ class TestTableSchema:
 
         assert "further fields left out for size." in result.content
         assert len(result.content.encode()) < 50_000
+
+
+class TestDescriptions:
+    """The tables that the descriptions of the reading tools name."""
+
+    READING = ("read_records", "search_records", "count_by")
+
+    @staticmethod
+    def described(**settings: Any) -> str:
+        """Return the first paragraph of what a model is told of read_records."""
+        tools = {tool.name: tool.description for tool in sql_tools(SqlSettings(**settings))}
+        return tools["read_records"].split("\n\n")[0]
+
+    def test_tables_and_fields_are_named(self, shop: Path) -> None:
+        """A model that knows them asks for the right ones; what may not be seen is not named."""
+        tools = {tool.name: tool.description for tool in sql_tools(SqlSettings(database=shop))}
+
+        named = "Tables: customers (id, name, city), orders (id, customer, status, total, paid)."
+        assert [name for name, text in tools.items() if named in text] == list(self.READING)
+
+    def test_denied_tables_and_fields_are_not_named(self, shop: Path) -> None:
+        """The settings are asked, as by a call."""
+        text = self.described(database=shop, denied_tables=["orders"], denied_columns=["city"])
+
+        assert text.endswith("Tables: customers (id, name).")
+
+    def test_many_names_are_left_to_the_tools(self, make: Make) -> None:
+        """Fields go first, then the tables."""
+        wide = make("CREATE TABLE t (" + ", ".join(f"field_number_{i}" for i in range(40)) + ")")
+        assert self.described(database=wide).endswith("Tables: t.")
+        many = make(";".join(f"CREATE TABLE table_number_{i} (x)" for i in range(31)))
+        assert "Tables:" not in self.described(database=many)
+
+    def test_without_a_readable_database_none_is_named(self, tmp_path: Path) -> None:
+        """The first call says what is wrong, not the list of tools."""
+        (tmp_path / "no.db").write_bytes(b"no database at all" * 100)
+
+        assert "Tables:" not in self.described(database=tmp_path / "no.db")
+        assert "Tables:" not in self.described(database=tmp_path / "missing.db")
+
+    def test_a_server_is_not_asked(self) -> None:
+        """Of PostgreSQL the tables that the settings name are named."""
+        url = "postgresql://nobody@nowhere.invalid/x"
+
+        assert "Tables:" not in self.described(url=url)
+        settings = {"tables": ["orders", "pay", "sales.items"], "denied_tables": ["PAY"]}
+        assert self.described(url=url, **settings).endswith("Tables: orders, sales.items.")

@@ -291,6 +291,22 @@ class TestNames:
         assert column(pg.call("table_schema", {"table": "t"}), "field") == ["id"]
 
 
+class TestReferences:
+    """Records that a few records point to come with them."""
+
+    def test_what_a_record_points_to_is_told(self, pg_shop: Postgres) -> None:
+        """Its key and the fields that may be seen."""
+        content = pg_shop.read("orders", filters={"id": 9}).content
+
+        assert content.splitlines()[-1] == "customer 2 is customers:2 (name: Ben, city: null)"
+
+    def test_what_may_not_be_seen_is_not_followed(self, pg_shop: Postgres) -> None:
+        """A denied table is none."""
+        content = pg_shop.read("orders", filters={"id": 9}, settings={"denied_tables": ["customers"]}).content
+
+        assert " is customers" not in content
+
+
 class TestFailures:
     def test_a_database_that_is_not_there(self, pg_shop: Postgres, caplog: pytest.LogCaptureFixture) -> None:
         """The message names the setting, not the address."""

@@ -390,3 +390,74 @@ class TestBounds:
         with pytest.raises(ToolError, match="value_bytes"):
             read(path, "t", settings={"value_bytes": 1000})
         assert column(read(path, "t", fields=["id"], settings={"value_bytes": 1000}), "id") == ["1"]
+
+
+class TestReferences:
+    """Records that a few records point to come with them."""
+
+    def test_what_a_record_points_to_is_told(self, shop: Path) -> None:
+        """Its key and its fields, each record once; what may not be seen is not there."""
+        content = read(shop, "orders", filters={"status": "open"}).content
+
+        assert content.splitlines()[-2:] == [
+            "customer 1 is customers:1 (name: Ada, city: Leipzig)",
+            "customer 2 is customers:2 (name: Ben, city: null)",
+        ]
+
+    def test_the_table_holds_the_records_alone(self, shop: Path) -> None:
+        """One table, of what was asked for."""
+        assert cells(read(shop, "orders", filters={"id": 4}, fields=["customer"])) == (["id", "customer"], [["4", "1"]])
+
+    @pytest.mark.parametrize(
+        ("asked", "settings"),
+        [
+            ({"fields": ["status"]}, {}),
+            ({}, {"denied_tables": ["customers"]}),
+            ({}, {"denied_columns": ["customers.id"]}),
+            ({}, {"denied_columns": ["customer"]}),
+        ],
+    )
+    def test_what_may_not_be_seen_is_not_followed(
+        self, asked: dict[str, Any], settings: dict[str, Any], shop: Path
+    ) -> None:
+        """Neither a field that is not shown nor a table or key that is denied."""
+        content = read(shop, "orders", settings=settings, filters={"id": 4}, **asked).content
+
+        assert " is customers" not in content
+
+    def test_a_list_is_not_followed(self, make: Make) -> None:
+        """From four records on."""
+        path = make(
+            "CREATE TABLE a (id INTEGER PRIMARY KEY, x); CREATE TABLE b (id INTEGER PRIMARY KEY, a REFERENCES a)",
+            a=[(1, "one")],
+            b=[(n, 1) for n in range(4)],
+        )
+
+        assert "is a:1" not in read(path, "b").content
+        assert read(path, "b", limit=3).content.splitlines()[-2:] == [
+            "a 1 is a:1 (x: one)",
+            "More rows follow: go on with offset 3.",
+        ]
+
+    def test_references_that_lead_nowhere(self, make: Make) -> None:
+        """To nothing, to a record that is gone, and to a table that is gone."""
+        path = make(
+            "CREATE TABLE a (id INTEGER PRIMARY KEY, x);"
+            "CREATE TABLE b (id INTEGER PRIMARY KEY, a REFERENCES a, c REFERENCES gone)",
+            b=[(1, None, 3), (2, 9, None)],
+        )
+
+        assert " is " not in read(path, "b").content
+
+    def test_secrets_are_masked_there_too(self, make: Make) -> None:
+        """A cell is a cell."""
+        token = "sk-proj-A1b2C3d4E5f6G7h8I9j0"
+        path = make(
+            "CREATE TABLE a (id INTEGER PRIMARY KEY, x); CREATE TABLE b (id INTEGER PRIMARY KEY, a REFERENCES a (id))",
+            a=[(1, token)],
+            b=[(1, 1)],
+        )
+        content = read(path, "b").content
+
+        assert "a 1 is a:1 (x: " in content
+        assert token not in content

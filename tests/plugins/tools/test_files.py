@@ -527,15 +527,16 @@ def test_a_host_may_pass_a_redactor_that_knows_its_secrets(desk: Desk) -> None:
 
 def test_a_search_shows_file_line_number_and_line(desk: Desk) -> None:
     """In the form that people and models know, from the table's own cells."""
-    desk.write("b.py", "x\n    def main():\n        main()\n")
+    desk.write("b.py", "x\n    def main():\n        main()\n        main()\n")
     desk.write("a/c.py", "main = 1\n")
 
     result = desk.tools().search_code(ToolContext(), " main ")
 
     assert result.content.splitlines() == [
-        "3 lines with 'main'; in 2 of the 2 files of .",
+        "4 lines with 'main'; in 2 of the 2 files of .",
         "b.py:2: def main():",
         "b.py:3: main()",
+        "b.py:4: main()",
         "a/c.py:1: main = 1",
     ]
     assert result.artifacts[0].data["columns"] == ["path", "line", "text"]
@@ -559,6 +560,7 @@ def test_a_regular_expression_is_matched_line_by_line(desk: Desk) -> None:
     assert desk.call("search_code", r"^\s*def \w+\(", regex=True).splitlines()[1:] == [
         "a.py:1: def one():",
         "a.py:2: def two():",
+        "a.py-3- undef three",
     ]
 
 
@@ -566,7 +568,7 @@ def test_a_plain_text_is_no_pattern(desk: Desk) -> None:
     """Special characters mean themselves."""
     desk.write("a.py", "a.*b\naxxb\n")
 
-    assert desk.call("search_code", "a.*b").splitlines()[1:] == ["a.py:1: a.*b"]
+    assert desk.call("search_code", "a.*b").splitlines()[1:] == ["a.py:1: a.*b", "a.py-2- axxb"]
 
 
 @pytest.mark.parametrize(
@@ -589,15 +591,124 @@ def test_a_query_that_cannot_be_used_is_refused(desk: Desk, text: str, regex: bo
     assert reason in refused
 
 
-def test_nothing_found_says_what_was_searched_and_what_to_try(desk: Desk) -> None:
-    """So that a model does not conclude too much."""
+def test_few_hits_are_shown_between_the_lines_around_them(desk: Desk) -> None:
+    """Two lines on either side, each once, in the text as in the table; more than three hits are shown alone."""
+    desk.write("a.py", "one\ntwo\nthree\nfour hit\nfive\nsix hit\nseven\neight\nnine\n")
+
+    result = desk.tools().search_code(ToolContext(), "hit")
+
+    assert result.content.splitlines() == [
+        "2 lines with 'hit'; in 1 of the 1 files of .",
+        *("a.py-2- two", "a.py-3- three", "a.py:4: four hit", "a.py-5- five", "a.py:6: six hit", "a.py-7- seven"),
+        "a.py-8- eight",
+    ]
+    assert [row[1] for row in rows(result)] == [2, 3, 4, 5, 6, 7, 8]
+    assert "a.py-" not in desk.call("search_code", "e")
+
+
+def test_lines_around_a_hit_are_masked(desk: Desk) -> None:
+    """A credential beside a hit is no more shown than one in it."""
+    desk.write("a.py", f"hit\nkey = '{TOKEN}'\n")
+
+    content = desk.call("search_code", "hit")
+
+    assert "a.py-2- key" in content
+    assert TOKEN not in content
+
+
+@pytest.mark.parametrize(
+    ("text", "path", "lines"),
+    [
+        ("main", ".", ["1 line with 'main' in capital or small letters; in 1 of the 2 files of .", "a.py:1: Main = 7"]),
+        (
+            "main",
+            "b",
+            ["1 line with 'main', none where it was looked for; in 1 of the 2 files of .", "a.py:1: Main = 7"],
+        ),
+        (
+            "gear ratios",
+            ".",
+            ["1 line with 'gear ratios': none, but with 'rati'; in 1 of the 2 files of .", "b/c.txt:1: the ratio"],
+        ),
+        ("zzzz", "b", ["0 lines with 'zzzz'; in 0 of the 1 files of b"]),
+    ],
+)
+def test_a_text_that_is_not_there_is_looked_for_less_strictly(
+    desk: Desk, text: str, path: str, lines: list[str]
+) -> None:
+    """Capitals or not, then elsewhere, then each word but for its ending; the first line says which it was."""
+    desk.write("a.py", "Main = 7")
+    desk.write("b/c.txt", "the ratio")
+
+    assert desk.call("search_code", text, path).splitlines() == lines
+
+
+def test_a_pattern_that_matches_nothing_is_looked_for_as_it_is(desk: Desk) -> None:
+    """Who writes a pattern says whether capitals matter."""
     desk.write("a.py", "Main")
 
-    assert desk.call("search_code", "main").splitlines() == [
-        "0 lines with 'main'; in 0 of the 1 files of .",
-        "Upper and lower case differ; regex=true with (?i) before the text ignores that.",
-    ]
+    assert desk.call("search_code", "main", regex=True) == "0 lines with 'main'; in 0 of the 1 files of ."
     assert "a.py:1: Main" in desk.call("search_code", "(?i)main", regex=True)
+
+
+def test_looking_further_neither_finds_masked_nor_refused_text(desk: Desk) -> None:
+    """The looser search has the same guards: what is masked or refused is no hit in it either."""
+    desk.write(".env", "Marker\n")
+    desk.write("a.py", f"key = '{TOKEN}'\n")
+
+    assert desk.call("search_code", "marker").startswith("0 lines")
+    assert desk.call("search_code", TOKEN.lower()).startswith("0 lines")
+
+
+def test_looking_further_keeps_to_the_time(desk: Desk) -> None:
+    """All walks of a call share its seconds."""
+    for number in range(20):
+        desk.write(f"{number}.txt", "text")
+    tools = FileTools(ToolsSettings(root=desk.root, seconds=30), clock=Ticks())
+
+    content = tools.search_code(ToolContext(), "nowhere").content
+
+    assert content.startswith("showing 0 of at least 0 lines with 'nowhere'")
+
+
+def test_a_name_that_no_file_has_leads_on(desk: Desk) -> None:
+    """To files of nearly that name, and to lines that mention it."""
+    desk.write("docs/backup.md", "Backups run at night.\nThey are kept for a week.\n")
+
+    assert desk.call("find_files", "backups").splitlines() == [
+        "0 files matching 'backups' in .",
+        "Nearly so named: docs/backup.md",
+        "search_code finds 'backups' in 1 line:",
+        "docs/backup.md:1: Backups run at night.",
+        "docs/backup.md-2- They are kept for a week.",
+    ]
+    assert "docs/backup.md:1:" in desk.call("find_files", "nightly_run.py")
+
+
+def test_a_name_without_a_lead(desk: Desk) -> None:
+    """Then it is said what else may find it."""
+    desk.write("a.py")
+
+    assert desk.call("find_files", "zz").splitlines()[1:] == [
+        "A shorter part of the name may find more; search_code looks inside files."
+    ]
+
+
+def test_a_lead_tells_of_no_file_that_is_refused(desk: Desk) -> None:
+    """Neither its name nor its text."""
+    desk.write("credentials", "marker\n")
+
+    assert "credentials" not in desk.call("find_files", "credential_s.txt").replace("'credential_s.txt'", "")
+    assert "search_code finds" not in desk.call("find_files", "marker")
+
+
+def test_a_missing_path_is_answered_with_files_of_nearly_its_name(desk: Desk) -> None:
+    """A model that has the folder or an ending wrong needs no search."""
+    desk.write("settings/watering.ini")
+    lead = "Did you mean settings/watering.ini?"
+
+    assert {answer.endswith(lead) for answer in desk.all_readers("config/watering.ini")} == {True}
+    assert desk.call("read_file", "waterings.toml").endswith(lead)
 
 
 @pytest.mark.parametrize(("limit", "shown"), [(2, 2), (0, 30), (100, 100), (101, 100), (10**20, 100)])

@@ -73,6 +73,16 @@ def test_no_match_is_a_count_of_zero() -> None:
     assert packages(Installed("a"), prefix="zzz") == ["0 packages whose name begins with 'zzz', of 1"]
 
 
+@pytest.mark.parametrize("prefix", ["attrs pluggy", "attrs,pluggy", " pluggy; attrs "])
+def test_several_names_are_looked_up_at_once(prefix: str) -> None:
+    """No name has a space or a comma in it."""
+    lines = packages(Installed("attrs"), Installed("pluggy"), Installed("other"), prefix=prefix)
+
+    assert ["attrs | 1.0", "pluggy | 1.0"] == [line for line in lines if "|" in line][1:]
+    assert "'attrs'" in lines[0]
+    assert "'pluggy'" in lines[0]
+
+
 def test_a_hostile_prefix_is_only_text() -> None:
     """Of any length, with anything in it."""
     (line,) = packages(Installed("a"), prefix="\n\x1b[2J" + "x" * 10_000)

@@ -65,8 +65,8 @@ def _options() -> argparse.Namespace:
     parser.add_argument(
         "--tasks",
         default="machine",
-        choices=("machine", "fresh", "desk"),
-        help="machine is scored, fresh was held back, desk is for tuning",
+        choices=("machine", "fresh", "ferry", "desk", "dome"),
+        help="machine is scored, fresh and ferry were held back, desk and dome are for tuning",
     )
     parser.add_argument("--parts", default="single,loops", help="which parts, separated by commas")
     parser.add_argument("--all", action="store_true", help="show right answers too")

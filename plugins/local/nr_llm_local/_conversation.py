@@ -12,6 +12,7 @@ from nr_llm.specs import ToolSpec
 
 from nr_llm_local._constraint import REPLY, Schema, choice_schema
 from nr_llm_local._demonstration import demonstration
+from nr_llm_local._open import Step, named, open_points
 from nr_llm_local._prompt import answer_text, plain, result_text, system_text, turn
 
 ASSISTANT = "<|im_start|>assistant\n"
@@ -33,6 +34,7 @@ class Task:
         schema: What the answer is held to; None for free text.
         made: Calls that were made already and shall not be repeated.
         said: What everybody has said so far: arguments that nobody thought of may be told by it.
+        named: What the first call of a request should be about; empty if that cannot be told.
     """
 
     __hash__ = None  # type: ignore[assignment]  # holds mappings
@@ -41,9 +43,12 @@ class Task:
     schema: Schema | None
     made: tuple[ToolCall, ...] = ()
     said: str = ""
+    named: tuple[str, ...] = ()
 
 
-def task_of(request: CompletionRequest, *, without: Sequence[str] = (), results: int | None = None) -> Task:
+def task_of(
+    request: CompletionRequest, *, without: Sequence[str] = (), results: int | None = None, calling: bool = False
+) -> Task:
     """
     Return the task for a request.
 
@@ -51,6 +56,7 @@ def task_of(request: CompletionRequest, *, without: Sequence[str] = (), results:
         request: The request.
         without: Names of tools that may not be chosen this time.
         results: Results after which the model has to reply, or None.
+        calling: Whether it has to call one of the other tools, if there is one.
     """
     tools = _offered(request)
     if not tools:
@@ -60,18 +66,21 @@ def task_of(request: CompletionRequest, *, without: Sequence[str] = (), results:
     enough = results is not None and _found(request.messages) >= results
     allowed = tuple(tool for tool in tools if tool.name not in without and not enough)
     said = "\n".join(message.content for message in request.messages)
-    return Task(prompt=prompt, schema=_schema(request, allowed), made=tuple(_made(request.messages)), said=said)
+    made = tuple(_made(request.messages))
+    free = len(allowed) > 1 and request.options.tool_choice in (None, "auto", "required") and not made
+    about = named(_question(request.messages)) if free else ()
+    return Task(prompt=prompt, schema=_schema(request, allowed, calling=calling), made=made, said=said, named=about)
 
 
 def _offered(request: CompletionRequest) -> tuple[ToolSpec, ...]:
     return () if request.options.tool_choice == "none" else request.tools
 
 
-def _schema(request: CompletionRequest, tools: Sequence[ToolSpec]) -> Schema:
+def _schema(request: CompletionRequest, tools: Sequence[ToolSpec], *, calling: bool) -> Schema:
     choice = request.options.tool_choice
     if choice not in (None, "auto", "required"):
         tools = tuple(tool for tool in tools if tool.name == choice) or tools
-    forced = choice not in (None, "auto") and bool(tools)
+    forced = bool(tools) and (calling or choice not in (None, "auto") or _unfinished(request.messages))
     return choice_schema(tools, reply=False if forced else _reply(request))
 
 
@@ -141,17 +150,17 @@ def _turns(messages: Sequence[ChatMessage], *, spoken: bool = False) -> Iterator
         spoken: Whether the assistant speaks plainly, as against in JSON.
     """
     results = {m.tool_call_id: m for m in messages if m.role is Role.TOOL}
-    request = ""
+    request, steps = "", list[Step]()
     for message in messages:
         if message.role is Role.USER:
-            request = message.content
+            request, steps = message.content, []
             yield turn("user", plain(request))
         elif message.role is Role.ASSISTANT:
-            yield from _assistant(message, results, request=request, spoken=spoken)
+            yield from _assistant(message, results, request=request, steps=steps, spoken=spoken)
 
 
 def _assistant(
-    message: ChatMessage, results: dict[str | None, ChatMessage], *, request: str, spoken: bool
+    message: ChatMessage, results: dict[str | None, ChatMessage], *, request: str, steps: list[Step], spoken: bool
 ) -> Iterator[str]:
     if message.content and not message.tool_calls:
         said = message.content if spoken else answer_text(REPLY, {"text": message.content})
@@ -159,4 +168,18 @@ def _assistant(
     for call in message.tool_calls or ():
         yield turn("assistant", plain(answer_text(call.name, call.arguments)))
         if (result := results.get(call.id)) is not None:
-            yield turn("user", result_text(result.content, request, failed=result.is_error))
+            steps.append((call, "" if result.is_error else result.content))
+            left = open_points(request, steps)
+            yield turn("user", result_text(result.content, request, failed=result.is_error, left=left))
+
+
+def _unfinished(messages: Sequence[ChatMessage]) -> bool:
+    """Return whether the last call brought the request nearer to its end and did not reach it."""
+    request, steps = _question(messages), list[Step]()
+    results = {m.tool_call_id: m for m in messages if m.role is Role.TOOL}
+    for message in reversed(tuple(_since_question(messages))):
+        for call in message.tool_calls or ():
+            if (result := results.get(call.id)) is not None:
+                steps.append((call, "" if result.is_error else result.content))
+    left = open_points(request, steps)
+    return bool(steps) and bool(left) and (len(steps) == 1 or len(left) < len(open_points(request, steps[:-1])))

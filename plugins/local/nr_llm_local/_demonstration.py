@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import functools
 
+from nr_llm.messages import ToolCall
 from nr_llm.specs import ToolSpec
 
 from nr_llm_local._constraint import REPLY
+from nr_llm_local._open import Step, open_points
 from nr_llm_local._prompt import answer_text, result_text, system_text, turn
 
 _TEXT = {"type": "string"}
@@ -40,10 +42,14 @@ _DIALOGUES = (
         "I booked room 14 in Lisbon, the cheapest one, for 65 EUR.",
     ),
     ("Hello, how are you?", (), "I am fine, thank you. What can I do for you?"),
+    ("Who wrote Hamlet?", (), "William Shakespeare wrote Hamlet."),
     (
-        "How many albums did Björk make?",
-        (("find_artist", {"artist": "Björk"}, "Björk: Iceland, 10 albums"),),
-        "Björk made 10 albums.",
+        "How many albums did Björk and Enya make?",
+        (
+            ("find_artist", {"artist": "Björk"}, "Björk: Iceland, 10 albums"),
+            ("find_artist", {"artist": "Enya"}, "Enya: Ireland, 8 albums"),
+        ),
+        "Björk made 10 albums and Enya made 8.",
     ),
 )
 
@@ -54,8 +60,10 @@ def demonstration() -> str:
     turns = [turn("system", system_text(TOOLS))]
     for request, steps, answer in _DIALOGUES:
         turns.append(turn("user", request))
+        made = list[Step]()
         for name, arguments, result in steps:
+            made.append((ToolCall("c", name, arguments), result))
             turns.append(turn("assistant", answer_text(name, arguments)))  # type: ignore[arg-type]
-            turns.append(turn("user", result_text(result, request)))
+            turns.append(turn("user", result_text(result, request, left=open_points(request, made))))
         turns.append(turn("assistant", answer_text(REPLY, {"text": answer})))
     return "".join(turns)

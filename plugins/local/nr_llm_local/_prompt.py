@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from nr_llm._json import JSON, encode
 from nr_llm.specs import ToolSpec
 
-DESCRIPTION = 220
+DESCRIPTION = 420
 PARAMETER_DESCRIPTION = 90
 
 INSTRUCTION = (
@@ -43,9 +43,10 @@ def answer_text(name: str, arguments: Mapping[str, JSON]) -> str:
     return spaced({"tool": name, "arguments": dict(arguments)})
 
 
-def result_text(result: str, request: str, *, failed: bool = False) -> str:
-    """Return what a tool gave, and the request once more: a small model forgets it over a long result."""
-    return f"{'Error' if failed else 'Result'}: {plain(result)}\nRequest: {plain(request)}"
+def result_text(result: str, request: str, *, failed: bool = False, left: Sequence[str] = ()) -> str:
+    """Return what a tool gave, and the request once more, which a small model forgets over a long result."""
+    more = f"\nStill open: {plain(', '.join(left))}" if left else ""
+    return f"{'Error' if failed else 'Result'}: {plain(result)}\nRequest: {plain(request)}{more}"
 
 
 def system_text(tools: Sequence[ToolSpec], host: str = "") -> str:

@@ -10,6 +10,9 @@ from nr_llm._json import JSON
 STEM = 4
 """Letters by which words are compared, so that endings do not matter."""
 
+HERE = "."
+"""The default of an argument that is a folder."""
+
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
 _WORD = re.compile(r"[^\W\d_]{3,}")
 _NUMERALS = (
@@ -21,7 +24,9 @@ _NAMED = {word: float(number) for number, words in enumerate(_NUMERALS.split(";"
 
 def trimmed(arguments: Mapping[str, JSON], parameters: Mapping[str, JSON], *, said: str) -> dict[str, JSON]:
     """
-    Return a call's arguments without the optional ones that say nothing, and numbers and switches nobody mentioned.
+    Return a call's arguments without the optional ones that say nothing, and what of them nobody mentioned.
+
+    A number, a switch and a folder are mentioned or invented; a name or a choice may follow from what was said.
 
     Args:
         arguments: As the model wrote them.
@@ -35,7 +40,7 @@ def trimmed(arguments: Mapping[str, JSON], parameters: Mapping[str, JSON], *, sa
     return {
         name: value
         for name, value in arguments.items()
-        if name in needed or not (_says_nothing(value, known.get(name)) or _is_invented(name, value, text))
+        if name in needed or not (_says_nothing(value, known.get(name)) or _is_invented(name, value, known, said=text))
     }
 
 
@@ -44,11 +49,16 @@ def _says_nothing(value: JSON, schema: JSON) -> bool:
     return value is None or value in ("", [], {}) or (type(value) is type(default) and value == default)
 
 
-def _is_invented(name: str, value: JSON, said: str) -> bool:
-    """Return whether a number was not said, or a switch is set that is none of the words."""
+def _is_invented(name: str, value: JSON, schemas: Mapping[str, JSON], *, said: str) -> bool:
+    """Return whether a number or a folder was not said, or a switch is set that is none of the words."""
     if isinstance(value, bool):
         return not any(word[:STEM] in said for word in _WORD.findall(name.casefold()))
-    return isinstance(value, (int, float)) and float(value) not in set(_numbers(said))
+    if isinstance(value, (int, float)):
+        return float(value) not in set(_numbers(said))
+    schema = schemas.get(name)
+    if not isinstance(value, str) or not isinstance(schema, Mapping) or schema.get("default") != HERE:
+        return False
+    return not any(word in said for word in _WORD.findall(value.casefold()))
 
 
 def _numbers(said: str) -> Iterator[float]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import attrs
@@ -20,6 +20,7 @@ from nr_llm_local._conversation import Task, task_of
 from nr_llm_local._cpu import check_cpu
 from nr_llm_local._engine import CONTEXT, End, engine_for
 from nr_llm_local._errors import NotFetchedError
+from nr_llm_local._open import beside
 from nr_llm_local._trimming import trimmed
 from nr_llm_local.catalogue import WEIGHTS, find
 from nr_llm_local.options import LocalOptions
@@ -35,6 +36,9 @@ RESULT_BYTES = 1500
 
 TOOLS = 12
 """Tools it can choose between without losing count."""
+
+REDRAWN = 3
+"""Tools that are left out, one after the other, when a first call is about nothing that the request names."""
 
 NOTICE = "demo quality: it calls simple tools well, and its own sentences may be wrong; look at the results"
 
@@ -83,7 +87,8 @@ class LocalProvider:
         """
         Yield the answer as it is written, then the whole of it.
 
-        A call that was made before is not made again: the tool is taken off the choice instead.
+        A call that was made before is not made again, and a first call about nothing that the request names is not made
+        where another tool has a better one: the tool is taken off the choice instead.
 
         Raises:
             LocalModelError: The weights are not here, or this machine cannot run them.
@@ -92,20 +97,40 @@ class LocalProvider:
         """
         if any(message.attachments for message in request.messages):
             raise InvalidRequestError("the embedded models read text, no images or documents", provider=self.name)
+        reply, task, spent = yield from self._drawn(request, cancelled)
         without: list[str] = []
-        spent = Usage()
-        while True:
-            task = task_of(request, without=without, results=find(request.model).results)
-            reply = _trimmed((yield from self._attempt(task, request, cancelled)), task, request)
-            spent += reply.usage
-            repeated = _repeated(reply, task)
-            if repeated is None or repeated in without:
-                break
-            without.append(repeated)
+        other = reply
+        most = min(REDRAWN, len(request.tools) - 1)
+        while len(without) < most and other.tool_calls and beside(other.tool_calls[0], task.named):
+            without.append(other.tool_calls[0].name)
+            other, _, more = yield from self._drawn(request, cancelled, instead_of=without)
+            spent = (*spent, *more)
+        if other.tool_calls and not beside(other.tool_calls[0], task.named):
+            reply = other
         if reply.tool_calls:
             call = reply.tool_calls[0]
             yield ToolCallDelta("call-0", call.name, call.arguments_json)
-        yield attrs.evolve(reply, spent=spent, attempts=len(without) + 1) if without else reply
+        yield attrs.evolve(reply, spent=sum(spent, Usage()), attempts=len(spent)) if len(spent) > 1 else reply
+
+    def _drawn(self, request: CompletionRequest, cancelled: Cancellation, *, instead_of: Sequence[str] = ()) -> Any:
+        """
+        Yield the text of an answer while it is written; return it, what it was the answer to, and what each draw took.
+
+        Args:
+            request: What is asked.
+            cancelled: Stops it.
+            instead_of: Tools of which another one has to be called.
+        """
+        without, spent = [*instead_of], []
+        while True:
+            results = find(request.model).results
+            task = task_of(request, without=without, results=results, calling=bool(instead_of))
+            reply = _trimmed((yield from self._attempt(task, request, cancelled)), task, request)
+            spent.append(reply.usage)
+            repeated = _repeated(reply, task)
+            if repeated is None or repeated in without:
+                return reply, task, tuple(spent)
+            without.append(repeated)
 
     def _attempt(self, task: Task, request: CompletionRequest, cancelled: Cancellation) -> Any:
         """Yield the text of one answer while it is written, and return the answer."""

@@ -77,6 +77,12 @@ def after_a_result(*, failed: bool = False) -> tuple[ChatMessage, ...]:
     )
 
 
+def called(id_: str, result: str, *, is_error: bool = False, **arguments: Any) -> tuple[ChatMessage, ChatMessage]:
+    """Return a call of `price` and its result."""
+    call = ChatMessage.assistant_tool_calls([ToolCall(id_, "price", arguments)])
+    return call, ChatMessage.tool_result(id_, result, is_error=is_error)
+
+
 def allowed(task: Any) -> list[str]:
     """Return the names an answer may choose."""
     return [answer["properties"]["tool"]["const"] for answer in task.schema["anyOf"]]
@@ -206,6 +212,28 @@ class TestTasks:
         assert ["reply"] == allowed(task_of(request(*after_a_result()), results=1))
         assert ["price", "reply"] == allowed(task_of(request(*after_a_result(failed=True)), results=1))
 
+    def test_what_is_left_is_said_and_keeps_from_replying(self) -> None:
+        """A request that names two things is not answered after the first; a call that brings nothing ends that."""
+        asked = ChatMessage.user("What does a pen cost in Bern and in Rome?")
+        first = called("a", "2 EUR", city="Bern")
+        one = task_of(request(asked, *first))
+        stuck = task_of(request(asked, *first, *called("b", "unknown", is_error=True, city="Rom")))
+        both = task_of(request(asked, *first, *called("b", "3 EUR", city="Rome")))
+
+        assert "Request: What does a pen cost in Bern and in Rome?\nStill open: Rome" in one.prompt
+        assert (["price"], ["price", "reply"]) == (allowed(one), allowed(stuck))
+        assert (["price", "reply"], 1) == (allowed(both), both.prompt.count("Still open: Rome"))
+
+    def test_a_first_call_should_be_about_what_is_named(self) -> None:
+        """Only the first, and only where another tool could be called."""
+        asked = ChatMessage.user("What is in order A-17?")
+        other = ToolSpec("order", "", {})
+
+        assert ("A-17",) == task_of(request(asked, tools=(PRICE, other))).named
+        assert () == task_of(request(asked)).named
+        assert () == task_of(request(asked, tools=(PRICE, other), tool_choice="price")).named
+        assert () == task_of(request(asked, *called("a", "x"), tools=(PRICE, other))).named
+
     def test_earlier_answers_are_replies(self) -> None:
         """What the model said before is in the form it answers in."""
         history = (ChatMessage.user("Hi"), ChatMessage.assistant("Hello"), ChatMessage.user("And?"))
@@ -252,6 +280,7 @@ class TestTrimming:
             "exact": {"type": "boolean", "default": False},
             "unit": {"enum": ["EUR", "USD"]},
             "tags": {"type": "array"},
+            "path": {"type": "string", "default": "."},
         },
         "required": ["item"],
     }
@@ -266,10 +295,12 @@ class TestTrimming:
             ("Two pens?", {"limit": 2}, {"limit": 2}),
             ("Exactly a pen?", {"exact": True}, {"exact": True}),
             ("A pen?", {"unit": "EUR"}, {"unit": "EUR"}),
+            ("A pen?", {"path": "src/**"}, {}),
+            ("A pen in Lists?", {"path": "lists/new"}, {"path": "lists/new"}),
         ],
     )
     def test_optional_arguments(self, said: str, optional: dict[str, Any], kept: dict[str, Any]) -> None:
-        """Those that say nothing go, as do numbers and switches nobody mentioned; names and choices stay."""
+        """Those that say nothing go, as do numbers, switches and folders nobody mentioned; names and choices stay."""
         assert {"item": "pen", **kept} == trimmed({"item": "pen", **optional}, self.SCHEMA, said=said)
 
     def test_required_arguments(self) -> None:
@@ -335,6 +366,33 @@ class TestProvider:
         assert isinstance(reply, CompletionResponse)
         assert ("2 EUR", 2, Usage(20, 10)) == (reply.content, reply.attempts, reply.spent)
         assert ["reply"] == [a["properties"]["tool"]["const"] for a in engine.tasks[1]["schema"]["anyOf"]]
+
+    @pytest.mark.parametrize(
+        ("answers", "made", "attempts"),
+        [
+            ([wants("now"), wants("order", id="A-17")], "order", 2),
+            ([wants("now"), wants("price", item="pen"), wants("order", id="A-17")], "order", 3),
+            ([wants("now"), wants("price", item="pen"), wants("order", id="A-1")], "now", 3),
+            ([wants("order", id="A-17")], "order", 1),
+        ],
+    )
+    def test_a_first_call_beside_the_point_is_drawn_again(
+        self, answers: list[str], made: str, attempts: int, engine: FakeEngine
+    ) -> None:
+        """Without its tool and without a reply; the first one stands where no other is about what is named."""
+        engine.answers = list(answers)
+        tools = tuple(ToolSpec(name, "", {}) for name in ("now", "price", "order"))
+        *deltas, reply = LocalProvider().complete(
+            request(ChatMessage.user("Is A-17 paid?"), tools=tools), Cancellation()
+        )
+
+        assert isinstance(reply, CompletionResponse)
+        assert made == reply.tool_calls[0].name  # type: ignore[index]
+        assert [made] == [delta.name for delta in deltas if isinstance(delta, ToolCallDelta)]
+        assert (attempts, []) == (reply.attempts, engine.answers)
+        assert attempts == 1 or Usage(10 * attempts, 5 * attempts) == reply.spent
+        offered = [[a["properties"]["tool"]["const"] for a in task["schema"]["anyOf"]] for task in engine.tasks]
+        assert all("reply" not in names for names in offered[1:])
 
     def test_a_call_is_trimmed(self, engine: FakeEngine) -> None:
         """What nobody asked for is neither told nor run; a result counts as said."""

@@ -12,7 +12,7 @@ import attrs
 from nr_llm._failures import PoolTimeout, WriteError
 from nr_llm._kept import CONNECTIONS, Connection, Kept
 from nr_llm._link import connected
-from nr_llm._talk import PIECE, Outgoing, RawHeaders
+from nr_llm._outgoing import PIECE, Outgoing, RawHeaders
 
 if TYPE_CHECKING:
     import ssl
@@ -36,7 +36,7 @@ class AsyncDirect:
         Send a request, once, and return its reply as soon as the head is there.
 
         Raises:
-            Exception: One of `nr_llm._failures`, or h11's.
+            Exception: One of `nr_llm._failures`.
         """
         await (self._admitted(request) if self._free.locked() else self._free.acquire())
         connection = None

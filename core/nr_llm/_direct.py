@@ -11,7 +11,7 @@ import attrs
 from nr_llm._failures import PoolTimeout, WriteError
 from nr_llm._kept import CONNECTIONS, Connection, Kept
 from nr_llm._line import Line
-from nr_llm._talk import PIECE, Outgoing, Patience, RawHeaders
+from nr_llm._outgoing import PIECE, Outgoing, Patience, RawHeaders
 
 if TYPE_CHECKING:
     import ssl
@@ -37,7 +37,7 @@ class Direct:
         Send a request, once, and return its reply as soon as the head is there.
 
         Raises:
-            Exception: One of `nr_llm._failures`, or h11's.
+            Exception: One of `nr_llm._failures`.
         """
         try:
             self._free.get(timeout=request.connect_seconds)

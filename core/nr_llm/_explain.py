@@ -112,10 +112,10 @@ def _no_connection(error: Exception, place: Target) -> tuple[str, bool]:
 def _deepest(error: BaseException) -> str:
     """Return what the innermost cause says: clients wrap the system's words in empty ones."""
     *_, cause = _causes(error)
-    return str(cause).partition(": bytearray(")[0] or type(cause).__name__  # without what h11 quotes
+    return str(cause).partition(": bytearray(")[0] or type(cause).__name__  # without what h11, in clients, quotes
 
 
 def _causes(error: BaseException | None) -> Iterator[BaseException]:
     while error is not None:
         yield error
-        error = error.__cause__ or error.__context__
+        error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)

@@ -41,3 +41,15 @@ class WriteError(NetworkError):
 
 class DecodingError(Exception):
     """A reply cannot be decompressed."""
+
+
+class ProtocolError(Exception):
+    """Somebody does not speak HTTP."""
+
+
+class LocalProtocolError(ProtocolError):
+    """We would not."""
+
+
+class RemoteProtocolError(ProtocolError):
+    """The other side does not, or no more."""

@@ -13,7 +13,7 @@ from nr_llm._failures import ConnectError, ConnectTimeout, ReadError, ReadTimeou
 if TYPE_CHECKING:
     import ssl
 
-    from nr_llm._talk import Patience
+    from nr_llm._outgoing import Patience
 
 LEAST_SHARE = 1.0
 """Seconds an address of a host has at least: the first packet may be lost, and is sent again after one (RFC 6298)."""

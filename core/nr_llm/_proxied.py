@@ -12,8 +12,8 @@ import httpx
 
 from nr_llm._kept import CONNECTIONS, KEEP_SECONDS
 from nr_llm._link import connected
+from nr_llm._outgoing import Address, Outgoing
 from nr_llm._reach import no_trust, tls_context
-from nr_llm._talk import Address, Outgoing
 
 if TYPE_CHECKING:
     import ssl

@@ -1,209 +1,97 @@
-"""Say requests and hear replies in HTTP/1.1, whoever carries the bytes: the one module that knows h11."""
+"""Hear replies in HTTP/1.1, whoever carries the bytes: the one module that knows httptools, and by it llhttp."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Sequence
-from typing import TypeAlias
+import re
 
-import attrs
-import h11
+import httptools
 
-from nr_llm._failures import ReadTimeout
-
-RawHeaders: TypeAlias = Sequence[tuple[bytes, bytes]]
-"""Headers as they are on the wire, in their order."""
-
-PIECE = 64 * 1024
-"""Bytes read at once at most; and a body of fewer is joined to its head, which costs less than to send once more."""
+from nr_llm._failures import RemoteProtocolError
+from nr_llm._outgoing import Outgoing, RawHeaders
 
 MOST_EARLY = 100
 """Heads a server may send before that of its reply; one that has only such says nothing for ever."""
 
 MOST_HEAD = 100 * 1024
-"""Bytes the head of a reply may have; httpcore's limit, above those of servers and far below what would hurt."""
+"""Bytes the head of a reply may have, and what stands between two pieces of its body: far above those of servers."""
 
-USUAL = {"http": 80, "https": 443}
-"""The ports of the schemes (RFC 9110, 4.2)."""
-
-_END = h11.EndOfMessage()
-_NOTHING_ELSE = (b"", False)
-
-
-@attrs.frozen
-class Address:
-    """
-    An address in its form for the wire.
-
-    Attributes:
-        scheme: ``http`` or ``https``.
-        host: Host name or address, without brackets.
-        port: The port, unless it is the scheme's.
-        path: Path and query, percent-encoded.
-    """
-
-    scheme: str
-    host: str
-    port: int | None
-    path: str = attrs.field(repr=False)
-
-    @property
-    def dialled(self) -> int:
-        """The port to connect to."""
-        return USUAL[self.scheme] if self.port is None else self.port
-
-    @property
-    def named(self) -> str:
-        """What the `Host` header says."""
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        return host if self.port is None else f"{host}:{self.port}"
-
-
-@attrs.frozen
-class Head:
-    """
-    The head of a request, which is mostly that of the one before: it is made once for all that have it.
-
-    Attributes:
-        address: Where to.
-        method: The method.
-        headers: All headers but the length of the body, in their order.
-        told: What h11 is told of it.
-        said: Its bytes.
-    """
-
-    address: Address
-    method: str
-    headers: RawHeaders = attrs.field(repr=False)
-    told: h11.Request = attrs.field(init=False, repr=False)
-    said: bytes = attrs.field(init=False, repr=False)
-
-    def __attrs_post_init__(self) -> None:
-        """
-        Have h11 look at it.
-
-        Raises:
-            h11.LocalProtocolError: It is not allowed in HTTP.
-        """
-        headers = [*self.headers, (b"content-length", b"0")]  # another one is refused
-        told = h11.Request(method=self.method, target=self.address.path, headers=headers)
-        if any(name == b"transfer-encoding" for name, _ in told.headers):
-            raise h11.LocalProtocolError("a body has its length, and is sent as it is")
-        lines = [b": ".join(pair) for pair in told.headers.raw_items() if pair[0].lower() != b"content-length"]
-        said = b"\r\n".join((b"%b %b HTTP/1.1" % (told.method, told.target), *lines, b"content-length: "))
-        object.__setattr__(self, "told", told)
-        object.__setattr__(self, "said", said)
-
-
-@attrs.frozen
-class Patience:
-    """
-    How long a reply is waited for.
-
-    Attributes:
-        seconds: Time between two pieces.
-        until: When all of it is to be there, as `time.monotonic` counts; None for no such time.
-    """
-
-    seconds: float
-    until: float | None = None
-
-    def left(self) -> float:
-        """
-        Return how many seconds to wait for the next piece.
-
-        Raises:
-            ReadTimeout: None, even if it is there.
-        """
-        if self.until is None:
-            return self.seconds
-        left = self.until - time.monotonic()
-        if left <= 0:
-            raise ReadTimeout
-        return min(self.seconds, left)
-
-
-@attrs.frozen
-class Outgoing:
-    """
-    A request in its form for the wire.
-
-    Attributes:
-        head: Its head.
-        body: Its body.
-        connect_seconds: Time to connect.
-        patience: Time for all that follows.
-    """
-
-    head: Head
-    body: bytes = attrs.field(repr=False)
-    connect_seconds: float
-    patience: Patience
+_BLANK = re.compile(rb"\r?\n\r?\n")
+_VERSIONS = frozenset({"1.0", "1.1"})
 
 
 class Talk:
     """What is said on one connection, a request at a time."""
 
     def __init__(self) -> None:
-        self._h11 = h11.Connection(h11.CLIENT, max_incomplete_event_size=MOST_HEAD)
-        self._error: h11.RemoteProtocolError | None = None
+        self._begin()
+
+    def _begin(self) -> None:
+        self._said = True
         self._early = 0
+        self._waiting = bytearray()  # heads are read whole, so that what comes byte by byte costs no more
+        self._reading: Reading | None = None
+        self._error: RemoteProtocolError | None = None
 
     def say(self, request: Outgoing) -> tuple[bytes, ...]:
-        """Return the bytes of `request`, to be sent in turn; h11 is told what it needs to understand the reply."""
-        self._h11.send(request.head.told)
-        self._h11.send(_END)
-        self._early = 0
-        head = b"%b%d\r\n\r\n" % (request.head.said, len(request.body))
-        return (head + request.body,) if len(request.body) < PIECE else (head, request.body)
+        """Return the bytes of `request`, to be sent in turn."""
+        self._begin()
+        return request.pieces()
 
     def unsaid(self) -> None:
         """Note that not all of a request could be sent: a reply may come, but the connection is of no more use."""
-        self._h11.send_failed()
+        self._said = False
 
     def hear(self, data: bytes) -> None:
         """
         Take in what came; nothing means that nothing follows.
 
         Raises:
-            h11.RemoteProtocolError: There is no reply.
+            RemoteProtocolError: This is no HTTP, has no end, or was cut off.
         """
-        if not data and self._h11.their_state is h11.SEND_RESPONSE and not self._h11.trailing_data[0]:
-            raise h11.RemoteProtocolError("Server disconnected without sending a response.")
-        self._h11.receive_data(data)
+        if self._reading is None:
+            self._hear_head(data)
+        elif not data:
+            self._reading.end()
+        else:
+            self._feed(self._reading, data)
 
-    def head(self) -> tuple[int, RawHeaders] | None:
-        """
-        Return status and headers of the reply, or None until all of them were heard.
-
-        What a server says beforehand, such as that it has begun, is passed over.
-
-        Raises:
-            h11.RemoteProtocolError: This is no HTTP, or has no end.
-        """
-        while type(event := self._h11.next_event()) is h11.InformationalResponse and event.status_code != 101:
+    def _hear_head(self, data: bytes) -> None:
+        if not data:
+            cut = "before its reply was complete" if self._waiting else "without sending a response"
+            raise RemoteProtocolError(f"the server disconnected {cut}")
+        known = max(0, len(self._waiting) - 3)
+        self._waiting += data
+        while (blank := _BLANK.search(self._waiting, known)) is not None and blank.end() <= MOST_HEAD:
+            reading, known = Reading(), 0
+            reading.feed(bytes(self._waiting[: blank.end()]))
+            del self._waiting[: blank.end()]
+            if not reading.early:
+                self._reading = reading
+                if self._waiting:
+                    self._feed(reading, bytes(self._waiting))
+                return
             self._early += 1
             if self._early > MOST_EARLY:
-                raise h11.RemoteProtocolError("too many interim responses")
-        if event is h11.NEED_DATA:
-            return None
-        return event.status_code, event.headers.raw_items()  # type: ignore[union-attr]
+                raise RemoteProtocolError("too many interim responses")
+        if len(self._waiting) > MOST_HEAD:
+            raise RemoteProtocolError("the head of the reply has no end")
 
-    def body(self) -> bytes:
-        """
-        Return what was heard of the body since, if anything.
-
-        Raises:
-            h11.RemoteProtocolError: This is no HTTP, or the reply was cut off.
-        """
-        pieces = []
+    def _feed(self, reading: Reading, data: bytes) -> None:
         try:
-            while type(event := self._h11.next_event()) is h11.Data:
-                pieces.append(event.data)
-        except h11.RemoteProtocolError as error:
-            if not pieces:
+            reading.feed(data)
+        except RemoteProtocolError as error:
+            if not reading.pieces:
                 raise
             self._error = error  # what came before it is handed on first
+
+    def head(self) -> tuple[int, RawHeaders] | None:
+        """Return status and headers of the reply, or None until all of them were heard."""
+        return None if self._reading is None else (self._reading.status, self._reading.headers)
+
+    def body(self) -> bytes:
+        """Return what was heard of the body since, if anything."""
+        assert self._reading is not None, "the head comes first"
+        pieces, self._reading.pieces = self._reading.pieces, []
         return b"".join(pieces)
 
     def ended(self) -> bool:
@@ -211,16 +99,115 @@ class Talk:
         Return whether the body was heard to its end.
 
         Raises:
-            h11.RemoteProtocolError: Behind what `body` gave last, this is no HTTP.
+            RemoteProtocolError: Behind what `body` gave last, this is no HTTP.
         """
+        assert self._reading is not None, "the head comes first"
         if self._error is not None:
             raise self._error
-        return self._h11.their_state is not h11.SEND_BODY
+        return self._reading.whole
 
     def over(self) -> bool:
         """Return whether all was said and heard and nothing else, and the connection is ready for another request."""
-        talk = self._h11
-        if talk.our_state is not h11.DONE or talk.their_state is not h11.DONE or talk.trailing_data != _NOTHING_ELSE:
-            return False
-        talk.start_next_cycle()
-        return True
+        reading = self._reading
+        return reading is not None and reading.whole and reading.again and self._said
+
+
+class Reading:
+    """
+    One reply as llhttp reads it, which calls what is named ``on_…``.
+
+    Attributes:
+        headers: What its head says.
+        status: Its status; 0 before its head was heard.
+        pieces: What was heard of its body and not yet handed on.
+        whole: Whether it was heard to its end.
+        again: Whether the connection may serve again.
+    """
+
+    def __init__(self) -> None:
+        self.headers: list[tuple[bytes, bytes]] = []
+        self.status = 0
+        self.pieces: list[bytes] = []
+        self.whole = self.again = False
+        self._fault: str | None = "this is no HTTP: a reply has a head"  # until there is one
+        self._silent = 0  # bytes since the last piece: there may be much that is none
+        self._parser: httptools.HttpResponseParser | None = httptools.HttpResponseParser(self)
+
+    @property
+    def early(self) -> bool:
+        """Whether it is said beforehand, and the reply follows; a switch to another protocol is a reply."""
+        return self.status < 200 and self.status != 101
+
+    def feed(self, data: bytes) -> None:
+        """
+        Take in what came.
+
+        Raises:
+            RemoteProtocolError: This is no HTTP, or has no end.
+        """
+        if self._parser is None:  # it belongs to nothing
+            self.again = False
+            return
+        self._silent += len(data)
+        try:
+            self._parser.feed_data(data)
+        except httptools.HttpParserUpgrade:
+            self.again = False
+        except httptools.HttpParserError as error:
+            self.again = False
+            if not self.whole:
+                raise RemoteProtocolError(f"this is no HTTP: {error}") from None
+        if self._fault is not None:
+            raise RemoteProtocolError(self._fault)
+        if self.whole:
+            self._parser = None  # which holds on to this
+        elif self._silent > MOST_HEAD:
+            raise RemoteProtocolError("what stands beside the body of the reply has no end")
+
+    def end(self) -> None:
+        """
+        Take in that nothing follows.
+
+        Raises:
+            RemoteProtocolError: Something is missing.
+        """
+        given = {name.lower(): value.lower() for name, value in self.headers}
+        if b"content-length" in given or given.get(b"transfer-encoding", b"").endswith(b"chunked"):  # RFC 9112, 6.3
+            raise RemoteProtocolError("the server disconnected before its reply was complete")
+        self.whole, self._parser = True, None
+
+    # -- what llhttp tells --------------------------------------------------------------------------------------
+
+    def on_message_begin(self) -> None:
+        """Note that what follows a whole reply belongs to nothing."""
+        self.again = False
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Keep a header; what stands behind the body is passed over."""
+        if not self.status:
+            self.headers.append((name, value))
+
+    def on_headers_complete(self) -> None:
+        """Note what the head says."""
+        if self.whole:
+            return
+        assert self._parser is not None, "it is what calls"
+        self.status, self._silent = self._parser.get_status_code(), 0
+        self.again = self._parser.should_keep_alive() and self.status != 101
+        coded = [value for name, value in self.headers if name.lower() == b"transfer-encoding"]
+        if self.status < 100 or self._parser.get_http_version() not in _VERSIONS:
+            self._fault = "this is no HTTP/1.1"
+        elif coded and [coding.lower() for coding in coded] != [b"chunked"]:
+            self._fault = "the reply is encoded in a way that was not asked for"
+        else:
+            self._fault = None
+
+    def on_body(self, piece: bytes) -> None:
+        """Keep a piece of the body."""
+        if not self.whole:
+            self.pieces.append(piece)
+            self._silent = 0
+
+    def on_message_complete(self) -> None:
+        """Note that it is whole."""
+        self.whole = True

@@ -3,7 +3,7 @@ Send requests over HTTP, in both colours.
 
 Codecs make and read bytes; here they travel.  What that takes is imported at the first request, a TLS context is made
 at the first ``https:`` one, and connections live as long as the transport.  Requests go over connections of our own,
-in which h11 speaks HTTP: pools, cookies, redirects and merged defaults of a client cost several times that, and a
+whose replies llhttp reads: pools, cookies, redirects and merged defaults of a client cost several times that, and a
 model service needs none of them.  Only where a proxy stands between, httpcore sends; httpx still reads unusual
 addresses.  A client of one's own is used as it is.
 """
@@ -36,8 +36,8 @@ if TYPE_CHECKING:
 
     from nr_llm._adirect import AsyncDirect
     from nr_llm._direct import Direct
+    from nr_llm._outgoing import Address, Head, Outgoing
     from nr_llm._proxied import AsyncProxied, Proxied
-    from nr_llm._talk import Address, Head, Outgoing
 
 _DEFAULTS = (("user-agent", "nr-llm"), ("accept", "*/*"))
 
@@ -310,7 +310,7 @@ def _wire_headers(given: Iterable[tuple[str, str]], place: Target, *, stream: bo
 
 
 def _outgoing(request: HttpRequest, place: Target, options: TransportOptions, until: float | None) -> Outgoing:
-    from nr_llm._talk import Outgoing, Patience
+    from nr_llm._outgoing import Outgoing, Patience
 
     length = str(len(request.body))
     given = tuple((name, value) for name, value in request.headers if value != length or name.lower() != _LENGTH)
@@ -321,7 +321,7 @@ def _outgoing(request: HttpRequest, place: Target, options: TransportOptions, un
 @lru_cache(maxsize=64)
 def _head(method: str, place: Target, given: tuple[tuple[str, str], ...], *, stream: bool) -> Head:
     """Return the head of a request, which is the same in all rounds of a run."""
-    from nr_llm._talk import Head
+    from nr_llm._outgoing import Head
 
     address = _address(place.url)
     given = tuple(pair for pair in given if (pair[0].lower(), pair[1]) != ("host", address.named))
@@ -332,7 +332,7 @@ def _head(method: str, place: Target, given: tuple[tuple[str, str], ...], *, str
 @lru_cache(maxsize=64)
 def _address(url: str) -> Address:
     """Return an address percent-encoded, and its host in the form for the wire."""
-    from nr_llm._talk import USUAL, Address
+    from nr_llm._outgoing import USUAL, Address
 
     if (plain := _PLAIN.fullmatch(url)) is not None and "xn--" not in url:
         scheme, host, port, path = plain.groups()

@@ -311,7 +311,7 @@ class TestReplies:
             stream = transport.stream(post(server.url))
             body = iter(stream)
             assert next(body) == b"1"
-            with pytest.raises(StreamInterruptedError, match="illegal chunk header"):
+            with pytest.raises(StreamInterruptedError, match="chunk size"):
                 next(body)
 
     def test_a_server_may_answer_before_it_has_all(self, colour: Colour) -> None:
@@ -388,7 +388,7 @@ class TestAddresses:
         ("name", "value"),
         [
             *(("x", "a\r\nb: c"), ("x", "a\nb"), ("x", "a\0b"), ("x y", "a"), ("x", " a"), ("", "a")),
-            *(("Content-Length", "7"), ("Transfer-Encoding", "chunked"), ("Host", "other")),
+            *(("Content-Length", "7"), ("Content-Length", "0"), ("Transfer-Encoding", "chunked"), ("Host", "other")),
         ],
     )
     def test_a_header_that_would_forge_a_request_is_refused(self, colour: Colour, name: str, value: str) -> None:
@@ -408,23 +408,15 @@ class TestAddresses:
         assert server.requests[0].lower().count(b"host:") == 1
         assert server.requests[0].lower().count(b"content-length: 3") == 1
 
-    def test_a_given_length_is_replaced(self, colour: Colour) -> None:
-        """There is one length, and it is that of the body."""
-        with WireServer(OK) as server:
-            colour.send(post(server.url, b"123", **{"Content-Length": "0"}))
 
-        assert server.requests[0].lower().count(b"content-length") == 1
-        assert server.requests[0].endswith(b"\r\ncontent-length: 3\r\n\r\n123")
-
-
-def test_a_request_needs_no_more_than_h11() -> None:
+def test_a_request_imports_no_client() -> None:
     """Clients cost more than the rest of a first request: they are imported where something is unusual."""
     code = (
         "import sys\nfrom nr_llm.http import HttpTransport\nfrom nr_llm.providers import HttpRequest\n"
         "t = HttpTransport()\nt.send(HttpRequest('POST', sys.argv[1], body=b'{}'))\nt.close()\n"
-        "print(sorted({'httpx', 'httpcore', 'anyio', 'asyncio', 'ssl', 'h11'} & set(sys.modules)))"
+        "print(sorted({'httpx', 'httpcore', 'anyio', 'asyncio', 'ssl', 'h11', 'httptools'} & set(sys.modules)))"
     )
     with WireServer(OK) as server:
         done = subprocess.run([sys.executable, "-c", code, server.url], check=True, capture_output=True, text=True)
 
-    assert done.stdout.strip() == "['h11']"
+    assert done.stdout.strip() == "['httptools']"

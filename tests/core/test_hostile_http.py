@@ -18,13 +18,14 @@ from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import pytest
-from nr_llm import _adirect, _direct, _kept, _line, _receive, _talk, http
+from nr_llm import _adirect, _direct, _kept, _line, _outgoing, _receive, http
 from nr_llm._adirect import AsyncDirect
 from nr_llm._direct import Direct
 from nr_llm._failures import ConnectError, ConnectTimeout, DecodingError, ReadTimeout
 from nr_llm._inflate import PORTION, inflated
 from nr_llm._line import Line
-from nr_llm._talk import MOST_EARLY, Head, Outgoing, Patience, Talk
+from nr_llm._outgoing import Head, Outgoing, Patience
+from nr_llm._talk import MOST_EARLY, Talk
 from nr_llm.errors import MalformedReplyError, NrLlmError, StreamInterruptedError, TransportError
 from nr_llm.http import AsyncHttpTransport, HttpTransport, _address
 from nr_llm.providers import TransportOptions
@@ -67,7 +68,7 @@ class TestWords:
             colour.send(post(server.url))
 
         assert "sk-secret" not in "".join(traceback.format_exception(caught.value))
-        assert "illegal" in str(caught.value)
+        assert "no HTTP" in str(caught.value)
 
     def test_a_connection_that_has_ended_does_not_serve_again(self) -> None:
         """TLS may end while TCP does not: then no news comes any more."""
@@ -177,7 +178,7 @@ class TestTime:
     def test_a_stream_ends_with_its_time(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """It is not waited for then, and nor is a head."""
         clock = [0.0]
-        monkeypatch.setattr(_talk, "time", SimpleNamespace(monotonic=lambda: clock[0]))
+        monkeypatch.setattr(_outgoing, "time", SimpleNamespace(monotonic=lambda: clock[0]))
         way = Direct(None)
         with WireServer([UNTIL_CLOSED]) as server:
             answer = way.open(outgoing(server.url, until=1.0))
@@ -191,7 +192,7 @@ class TestTime:
     def test_a_body_that_is_taken_little_by_little_does_not_lengthen_it(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Each of its parts has less time than the one before."""
         clock = itertools.count(0.0, AGES)
-        monkeypatch.setattr(_talk, "time", SimpleNamespace(monotonic=clock.__next__))
+        monkeypatch.setattr(_outgoing, "time", SimpleNamespace(monotonic=clock.__next__))
 
         with WireServer(OK) as server, pytest.raises(ReadTimeout):
             Direct(None).open(outgoing(server.url, MANY * b"x", until=2.5 * AGES))  # head, body, some more
@@ -316,7 +317,7 @@ class TestRoom:
 
     def test_a_reply_nobody_holds_makes_room(self) -> None:
         """One that was neither read nor closed is given back when it is gone."""
-        with WireServer(chunked(b"1")) as server, contextlib.closing(HttpTransport()) as transport:
+        with WireServer(chunked(b"1", end=b"")) as server, contextlib.closing(HttpTransport()) as transport:
             stream = transport.stream(post(server.url))
             (way,) = transport._ways.values()
             assert isinstance(way, Direct)
@@ -341,7 +342,7 @@ class TestRoom:
             await transport.aclose()
             return kept, way
 
-        with WireServer(chunked(b"1")) as server:
+        with WireServer(chunked(b"1", end=b"")) as server:
             kept, way = asyncio.run(main())
             del kept
             gc.collect()

@@ -185,7 +185,7 @@ class Reading:
     def on_header(self, name: bytes, value: bytes) -> None:
         """Keep a header; what stands behind the body is passed over."""
         if not self.status:
-            self.headers.append((name, value))
+            self.headers.append((name, value.rstrip(b" \t")))
 
     def on_headers_complete(self) -> None:
         """Note what the head says."""

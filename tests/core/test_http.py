@@ -843,7 +843,8 @@ def test_this_machine_is_told_from_others(host: str, local: bool) -> None:
 
 def test_importing_the_transports_imports_no_http_client() -> None:
     """The client costs more than the rest of the core; it is imported at the first request."""
-    code = "import sys, nr_llm.http; print(sorted({'httptools', 'httpx', 'ssl', 'truststore', 'asyncio'} & set(sys.modules)))"
+    heavy = {"httptools", "httpx", "ssl", "truststore", "asyncio"}
+    code = f"import sys, nr_llm.http; print(sorted({heavy} & set(sys.modules)))"
 
     done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
 

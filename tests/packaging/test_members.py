@@ -37,15 +37,15 @@ def test_versions_are_equal() -> None:
 
 
 def test_core_dependencies_are_these() -> None:
-    """The core needs exactly the libraries that the design names, and httpcore and h11, on which its httpx is built."""
+    """Those that the design names, httpcore, on which its httpx is built, and the parser of replies; no others."""
     names = {requirement_name(each) for each in CORE.project["dependencies"]}
 
     assert names == {
         "attrs",
         "cattrs",
         "docstring-parser",
-        "h11",
         "httpcore",
+        "httptools",
         "httpx",
         "importlib-metadata",
         "jsonschema-rs",

@@ -13,6 +13,7 @@ from tests.plugins.cli.shell import environment
 
 HEAVY = {
     "h11",
+    "httptools",
     "httpx",
     "httpcore",
     "sqlalchemy",

@@ -12,7 +12,7 @@ import functools
 import json
 import math
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from decimal import Decimal, InvalidOperation
 from enum import StrEnum
@@ -40,6 +40,23 @@ _TOO_LARGE = 10**MAX_DIGITS
 _encoder = json.JSONEncoder(ensure_ascii=False, allow_nan=False, check_circular=False, separators=(",", ":"))
 
 
+def _encode_function() -> Callable[[object], str]:
+    """
+    Return what encodes: `_encoder`, by its inner part alone where this Python has that.
+
+    `JSONEncoder.encode` makes the part in C anew for each value, which costs more than most values do.
+    """
+    make = getattr(json.encoder, "c_make_encoder", None)
+    if make is None:
+        return _encoder.encode
+    text, inner = json.encoder.encode_basestring, _encoder  # as `JSONEncoder.iterencode` has it
+    parts = make(None, inner.default, text, None, inner.key_separator, inner.item_separator, False, False, False)
+    return lambda value: "".join(parts(value, 0))
+
+
+_encode = _encode_function()
+
+
 def encode(value: object) -> str:
     """
     Encode a JSON value compactly, non-ASCII as it is.
@@ -48,7 +65,7 @@ def encode(value: object) -> str:
         InvalidValueError: The value is no JSON value (non-finite number, foreign type, cycle, too deep).
     """
     try:
-        return _encoder.encode(value)
+        return _encode(value)
     except (TypeError, ValueError, RecursionError) as error:
         raise InvalidValueError(f"not encodable as JSON: {error}") from error
 

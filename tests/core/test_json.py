@@ -23,6 +23,7 @@ from nr_llm import (
     ToolCall,
     Usage,
     Verdict,
+    _json,
 )
 from nr_llm._json import copy_json, copy_object, decode, encode, encode_bytes, valid_text
 
@@ -41,6 +42,16 @@ class TestEncoder:
         """What is no JSON is refused, never turned into null."""
         with pytest.raises(InvalidValueError, match="not encodable"):
             encode([value])
+
+    @given(value=json_values)
+    def test_it_writes_what_json_writes(self, value: Any) -> None:
+        """By its inner part alone, or by the whole of it where there is no such part."""
+        whole = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode(value)
+
+        assert encode(value) == whole
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(json.encoder, "c_make_encoder", None)
+            assert _json._encode_function()(value) == whole
 
     def test_cycles_and_depth(self) -> None:
         """A cycle and a bottomless nesting are refused."""

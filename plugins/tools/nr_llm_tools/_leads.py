@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import difflib
+import heapq
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
 from typing import Final
 
 import attrs
 
-from nr_llm_tools._guard import Parts
+from nr_llm_tools._guard import MAX_PATH, Parts, shown
 from nr_llm_tools._search import Query
 
 MOST: Final = 3
@@ -21,6 +23,9 @@ MENTIONS: Final = 5
 CLOSENESS: Final = 0.75
 """How alike two names are, as `difflib` measures it: a letter or an ending may differ."""
 
+COMPARED: Final = 64
+"""Characters of a name that are compared: the work for one grows with their square, and strangers choose names."""
+
 LEAST: Final = 4
 """Letters of a word that is looked for by itself; shorter ones stand everywhere."""
 
@@ -28,19 +33,36 @@ _WORD: Final = re.compile(r"[^\W\d_]+?(?=[A-Z][a-z]|[\W\d_]|$)")
 """Letters up to what parts names: an underscore, a sign, a digit, a capital before a small letter."""
 
 
-def near(wanted: str, files: Iterable[Parts]) -> list[Parts]:
+def near(wanted: str, files: Iterable[Parts], *, on_time: Callable[[], bool]) -> list[Parts]:
     """
     Return the files whose name is nearly `wanted`, whatever follows the last dot; the nearest first.
 
     Args:
         wanted: A name or a pattern; of a path the last part counts.
-        files: The files there are.
+        files: The files there are; one whose path is too long to be asked for is none.
+        on_time: Whether there is time for one more name.
     """
     named: dict[str, list[Parts]] = {}
     for file in files:
-        named.setdefault(_stem(file[-1].casefold()), []).append(file)
-    close = difflib.get_close_matches(_stem(_bare(wanted).casefold()), named, n=MOST, cutoff=CLOSENESS)
-    return [file for stem in close for file in named[stem]][:MOST]
+        named.setdefault(_compared(file[-1]), []).append(file)
+    scored = _close(_compared(_bare(wanted)), named, on_time=on_time)
+    found = (file for _, stem in heapq.nlargest(MOST, scored) for file in named[stem] if len(shown(file)) <= MAX_PATH)
+    return list(islice(found, MOST))
+
+
+def _close(wanted: str, names: Iterable[str], *, on_time: Callable[[], bool]) -> Iterator[tuple[float, str]]:
+    """Yield the names that are alike enough and how much they are, until the time is over."""
+    matcher = difflib.SequenceMatcher(b=wanted)
+    for name in names:
+        if not on_time():
+            return
+        matcher.set_seq1(name)
+        if matcher.real_quick_ratio() >= CLOSENESS <= matcher.quick_ratio() and matcher.ratio() >= CLOSENESS:
+            yield matcher.ratio(), name
+
+
+def _compared(name: str) -> str:
+    return _stem(name.casefold())[:COMPARED]
 
 
 @attrs.frozen

@@ -43,14 +43,15 @@ class Scan:
     denied: Denied
     full: bool = False
     late: bool = False
-    _deadline: float = attrs.field(init=False)
+    _deadline: float = attrs.field(alias="deadline")
     _visited: int = attrs.field(default=0, init=False)
     _deep: int = attrs.field(default=0, init=False)
     _unreadable: int = attrs.field(default=0, init=False)
     _passed_by: set[str] = attrs.field(factory=set, init=False)
 
-    def __attrs_post_init__(self) -> None:
-        self._deadline = self.clock() + self.seconds
+    @_deadline.default
+    def _from_now(self) -> float:
+        return self.clock() + self.seconds
 
     @property
     def partial(self) -> bool:
@@ -58,9 +59,15 @@ class Scan:
         return self.full or self.late
 
     def again(self) -> Scan:
-        """Return the bounds of one more walk, in the time that is left."""
-        left = max(0.0, self._deadline - self.clock())
-        return Scan(most=self.most, seconds=left, clock=self.clock, check=self.check, denied=self.denied)
+        """Return the bounds of one more walk, in the same time."""
+        return Scan(
+            most=self.most,
+            seconds=self.seconds,
+            clock=self.clock,
+            check=self.check,
+            denied=self.denied,
+            deadline=self._deadline,
+        )
 
     def on_time(self) -> bool:
         """

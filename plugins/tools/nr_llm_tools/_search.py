@@ -96,6 +96,8 @@ class Query:
     def find(self, line: str) -> int:
         """Return where a match is, or near where; -1 when there is none."""
         at = (line.casefold() if self.any_case else line).find(self.needle)
+        if self.any_case:
+            return min(at, len(line) - 1)  # a letter may become two small ones
         if at < 0 or self.matcher is None:
             return at
         return at if self.matcher.search(line[:MAX_MATCHED]) else -1

@@ -41,6 +41,9 @@ MAX_PATTERN: Final = 200
 READ_BYTES: Final = 40_000
 """Bytes of text one reading returns, so that its own note on what follows is never cut off by the run's bound."""
 
+LEAD_BYTES: Final = 10_000
+"""Bytes of lines that are shown where no file was found."""
+
 _OTHERWISE: Final = "A shorter part of the name may find more; search_code looks inside files."
 
 Clock = Callable[[], float]
@@ -135,7 +138,7 @@ class FileTools:
                     total += 1
                     if total <= limit:
                         found.append((size_of(parent, file[-1]), self._shown(file)))
-            leads = [] if total else self._leads(root, pattern, context)
+            leads = [] if total else self._leads(root, pattern, scan.again())
         rows = fitting(found)
         count = showing(len(rows), total, "file", more=scan.partial)
         return table_result(
@@ -202,11 +205,10 @@ class FileTools:
         with open_root(self.settings.root, tool="search_code") as root, self._proposing(parts, context):
             hits, how = self._search_below(query, root, parts, limit=bounds, scan=scan, wanted=wanted), ""
             for step in () if hits.total or scan.partial else wider(query, parts):
-                scan = scan.again()
-                within = wanted if step.filtered else anything
-                found = self._search_below(step.query, root, step.parts, limit=bounds, scan=scan, wanted=within)
+                further, within = scan.again(), wanted if step.filtered else anything
+                found = self._search_below(step.query, root, step.parts, limit=bounds, scan=further, wanted=within)
                 if found.total:
-                    hits, how, parts = found, step.said, step.parts
+                    hits, how, parts, scan = found, step.said, step.parts, further
                     break
         return self._hits_result(hits, scan, text=text, parts=parts, how=how)
 
@@ -267,26 +269,28 @@ class FileTools:
         try:
             yield
         except UnavailableError:
+            scan = self._scan(context)
             with open_root(self.settings.root, tool="find_files") as root:
-                found = near(shown(parts), (f for _, f in self._scan(context).files(root, ()) if f != parts))
+                files = (file for _, file in scan.files(root, ()) if file != parts)
+                found = near(shown(parts), files, on_time=scan.on_time)
             if not found:
                 raise
-            raise unavailable(parts, lead=f"Did you mean {' or '.join(map(self._shown, found))}?") from None
+            raise unavailable(parts, lead=f"Did you mean {' or '.join(self._named(found))}?") from None
 
-    def _leads(self, root: int, pattern: str, context: ToolContext) -> list[str]:
+    def _leads(self, root: int, pattern: str, scan: Scan) -> list[str]:
         """Return what else there is of a name that no file has: files of nearly that name, lines that mention it."""
-        scan = self._scan(context)
-        found = near(pattern, (file for _, file in scan.files(root, ())))
-        leads = [f"Nearly so named: {', '.join(map(self._shown, found))}"] if found else []
+        found = near(pattern, (file for _, file in scan.files(root, ())), on_time=scan.on_time)
+        leads = [f"Nearly so named: {', '.join(self._named(found))}"] if found else []
         for query in mentions(pattern):
             scan = scan.again()
             hits = self._search_below(query, root, (), limit=MENTIONS, scan=scan, wanted=anything)
-            if hits.total:
-                lines = showing(len(hits.rows), hits.total, "line", more=scan.partial)
+            if rows := fitting(hits.shown(), limit=LEAD_BYTES):
+                count = f"{'at least ' if scan.partial else ''}{showing(hits.total, hits.total, 'line')}"
+                among = ", among them" if hits.total > len(hits.rows) else ""
                 return [
                     *leads,
-                    f"search_code finds {_quoted(query.needle)} in {lines}:",
-                    *map(hits.lines(), hits.shown()),
+                    f"search_code finds {_quoted(query.needle)} in {count}{among}:",
+                    *map(hits.lines(), rows),
                 ]
         return leads or [_OTHERWISE]
 
@@ -317,6 +321,10 @@ class FileTools:
         if isinstance(text, Skipped):
             raise ToolError(f"'{self._shown(parts)}' is no text file.")
         return text
+
+    def _named(self, files: Sequence[Parts]) -> list[str]:
+        """Return paths as they stand in a sentence: quoted, since a name may read like one."""
+        return [f"'{self._shown(file)}'" for file in files]
 
     def _shown(self, parts: Parts) -> str:
         return self.redactor.redact(shown(parts))

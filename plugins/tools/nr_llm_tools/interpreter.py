@@ -54,7 +54,7 @@ class InterpreterTools:
         Args:
             prefix: Name of one package, or how the names begin, such as "pytest"; left out for all.
         """
-        wanted = tuple(map(_normal, _SEPARATOR.split(prefix.strip()[:MAX_NAME])))
+        wanted = tuple(map(_normal, filter(None, _SEPARATOR.split(prefix.strip()[:MAX_NAME])))) or ("",)
         installed = self._installed()
         found = [row for name, row in sorted(installed.items()) if name.startswith(wanted)]
         rows = fitting(found)

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from nr_llm import Cancellation, Redactor, RunCancelledError, ToolContext, ToolError, ToolResult
 from nr_llm.bounds import bound_result
 from nr_llm_tools import FileTools, ToolsSettings
+from nr_llm_tools._leads import near
 from nr_llm_tools._search import Query
 from nr_llm_tools._table import TABLE_BYTES, piped
 
@@ -677,7 +678,7 @@ def test_a_name_that_no_file_has_leads_on(desk: Desk) -> None:
 
     assert desk.call("find_files", "backups").splitlines() == [
         "0 files matching 'backups' in .",
-        "Nearly so named: docs/backup.md",
+        "Nearly so named: 'docs/backup.md'",
         "search_code finds 'backups' in 1 line:",
         "docs/backup.md:1: Backups run at night.",
         "docs/backup.md-2- They are kept for a week.",
@@ -705,10 +706,70 @@ def test_a_lead_tells_of_no_file_that_is_refused(desk: Desk) -> None:
 def test_a_missing_path_is_answered_with_files_of_nearly_its_name(desk: Desk) -> None:
     """A model that has the folder or an ending wrong needs no search."""
     desk.write("settings/watering.ini")
-    lead = "Did you mean settings/watering.ini?"
+    lead = "Did you mean 'settings/watering.ini'?"
 
     assert {answer.endswith(lead) for answer in desk.all_readers("config/watering.ini")} == {True}
     assert desk.call("read_file", "waterings.toml").endswith(lead)
+
+
+def test_names_are_compared_within_the_time_and_the_first_of_their_letters() -> None:
+    """Strangers choose names, and to compare long ones takes long."""
+    left = [True, True, False]
+    files = [(f"confi{letter}.txt",) for letter in "abcd"]
+
+    assert near("config", files, on_time=lambda: left.pop(0)) == [("confib.txt",), ("confia.txt",)]
+    assert near("x" * 64 + "ab", [("x" * 64 + "cd",)], on_time=lambda: True) == [("x" * 64 + "cd",)]
+
+
+def test_a_path_that_is_too_long_to_be_asked_for_is_no_lead() -> None:
+    """And would drown what else there is."""
+    far, beside = (*("d" * 100,) * 10, "config.txt"), ("d", "config.txt")
+
+    assert near("configs", [far, beside], on_time=lambda: True) == [beside]
+
+
+def test_looking_for_leads_shares_the_time_of_the_search(desk: Desk) -> None:
+    """Who has used it up gets none, and reads how long it was."""
+    for number in range(20):
+        desk.write(f"configs{number}.txt")
+    tools = FileTools(ToolsSettings(root=desk.root, seconds=15), clock=Ticks())
+
+    assert tools.find_files(ToolContext(), "config_s").content.splitlines()[1:] == [
+        "A shorter part of the name may find more; search_code looks inside files.",
+        "Stopped after 15 seconds; name a folder in `path` to look at less.",
+    ]
+
+
+def test_leads_end_when_nobody_waits_any_more(desk: Desk) -> None:
+    """In the middle of looking for them too."""
+    desk.write("config.txt")
+    cancelled = Cancellation()
+
+    def clock() -> float:
+        cancelled.cancel("stop")
+        return 0.0
+
+    with pytest.raises(RunCancelledError):
+        FileTools(ToolsSettings(root=desk.root), clock=clock).read_file(ToolContext(cancelled=cancelled), "configs")
+
+
+def test_lines_that_lead_on_are_few(desk: Desk) -> None:
+    """However long the paths are in which a word stands."""
+    folder = "/".join(["d" * 200] * 12)
+    for number in range(3):
+        desk.write(f"{folder}/{number}.txt", "marker\n" * 3)
+
+    found = desk.call("find_files", "marker")
+
+    assert "search_code finds 'marker' in 9 lines, among them:" in found
+    assert len(found.encode()) < 11_000
+
+
+def test_an_excerpt_has_letters_that_are_two_in_small_letters(desk: Desk) -> None:
+    """The place of a hit is counted in them."""
+    desk.write("a.txt", "ß" * 300 + "Needle")
+
+    assert desk.call("search_code", "needle").splitlines()[1].endswith("e")
 
 
 @pytest.mark.parametrize(("limit", "shown"), [(2, 2), (0, 30), (100, 100), (101, 100), (10**20, 100)])

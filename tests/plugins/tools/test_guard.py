@@ -48,7 +48,7 @@ def test_a_symbolic_link_to_a_folder_is_not_followed(desk: Desk, target: str) ->
 
     _assert_one_answer(desk, "link")
     sentence = ONE_ANSWER.format("link/file.txt").partition(" list_directory")[0]
-    assert {f"{sentence} Did you mean inside/file.txt?"} == set(desk.all_readers("link/file.txt"))
+    assert {f"{sentence} Did you mean 'inside/file.txt'?"} == set(desk.all_readers("link/file.txt"))
 
 
 def test_a_search_enters_no_link(desk: Desk) -> None:

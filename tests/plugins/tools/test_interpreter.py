@@ -73,7 +73,7 @@ def test_no_match_is_a_count_of_zero() -> None:
     assert packages(Installed("a"), prefix="zzz") == ["0 packages whose name begins with 'zzz', of 1"]
 
 
-@pytest.mark.parametrize("prefix", ["attrs pluggy", "attrs,pluggy", " pluggy; attrs "])
+@pytest.mark.parametrize("prefix", ["attrs pluggy", ",attrs, pluggy,", "attrs,pluggy", " pluggy; attrs "])
 def test_several_names_are_looked_up_at_once(prefix: str) -> None:
     """No name has a space or a comma in it."""
     lines = packages(Installed("attrs"), Installed("pluggy"), Installed("other"), prefix=prefix)

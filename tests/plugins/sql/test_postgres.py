@@ -300,6 +300,20 @@ class TestReferences:
 
         assert content.splitlines()[-1] == "customer 2 is customers:2 (name: Ben, city: null)"
 
+    def test_nothing_and_what_fails_leave_the_record(self, pg: Postgres) -> None:
+        """A null is not asked for, and what fails ends neither the answer nor what was told before."""
+        pg.run(
+            "CREATE TABLE a (id int PRIMARY KEY, x text); INSERT INTO a VALUES (1, 'one');"
+            "CREATE TABLE c (id text PRIMARY KEY); INSERT INTO c VALUES ('long' || repeat('x', 400));"
+            "CREATE TABLE b (id int PRIMARY KEY, n int REFERENCES a, t text REFERENCES c, m int REFERENCES a);"
+            "INSERT INTO b SELECT 1, null, id, 1 FROM c"
+        )
+
+        content = pg.read("b").content
+
+        assert content.splitlines()[-1] == "m 1 is a:1 (x: one)"
+        assert content.count(" is ") == 1
+
     def test_what_may_not_be_seen_is_not_followed(self, pg_shop: Postgres) -> None:
         """A denied table is none."""
         content = pg_shop.read("orders", filters={"id": 9}, settings={"denied_tables": ["customers"]}).content

@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 from nr_llm.errors import ToolError
 from nr_llm_sql import _answers as answers
+from nr_llm_sql import _references
+from nr_llm_sql._stops import Halted
 
 from tests.plugins.sql.databases import Make, cells, column, read
 
@@ -448,6 +450,57 @@ class TestReferences:
         )
 
         assert " is " not in read(path, "b").content
+
+    def test_a_part_of_a_key_is_no_reference(self, make: Make) -> None:
+        """Where it points to several records none is told; nor is a null, whatever a key is called."""
+        path = make(
+            "CREATE TABLE a (t INT, n INT, x, PRIMARY KEY (t, n)); CREATE TABLE c (id TEXT PRIMARY KEY);"
+            "CREATE TABLE b (id INTEGER PRIMARY KEY, t INT, n INT, c REFERENCES c,"
+            " FOREIGN KEY (t, n) REFERENCES a (t, n))",
+            a=[(1, 1, "no"), (2, 1, "yes"), (3, 2, "no")],
+            c=[("null",)],
+            b=[(1, 2, 1, None)],
+        )
+
+        assert read(path, "b").content.splitlines()[4:] == ["  c: null", "t 2 is a:2 (n: 1, x: yes)"]
+
+    def test_a_wide_key_is_followed(self, make: Make) -> None:
+        """What is pointed to stands first, then the key as far as there is room."""
+        key = ", ".join(f"k{n} INT" for n in range(7))
+        path = make(
+            f"CREATE TABLE a ({key}, u INT UNIQUE, PRIMARY KEY (k0, k1, k2, k3, k4, k5, k6));"
+            "CREATE TABLE b (id INTEGER PRIMARY KEY, a REFERENCES a (u))",
+            a=[(0, 1, 2, 3, 4, 5, 6, 7)],
+            b=[(1, 7)],
+        )
+
+        assert read(path, "b").content.splitlines()[-1] == "a 7 is a:7 (k0: 0, k1: 1, k2: 2, k3: 3, k4: 4)"
+
+    def test_references_keep_to_their_room(self, make: Make) -> None:
+        """Long texts are cut, and lines that do not fit are left out: a page may be full already."""
+        path = make(
+            "CREATE TABLE a (id INTEGER PRIMARY KEY, x, y, z); CREATE TABLE b (id INTEGER PRIMARY KEY, a REFERENCES a)",
+            a=[(n, *["漢" * 400] * 3) for n in range(3)],
+            b=[(n, n) for n in range(3)],
+        )
+        told = [line for line in read(path, "b").content.splitlines() if " is a:" in line]
+
+        assert [line[:10] for line in told] == ["a 0 is a:0", "a 1 is a:1"]
+        assert told[0].count("漢" * 80 + "…") == 3
+
+    def test_records_are_told_if_what_they_point_to_fails(self, make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+        """They have been read, and that is what was asked for."""
+        path = make(
+            "CREATE TABLE a (id INTEGER PRIMARY KEY, x); CREATE TABLE b (id INTEGER PRIMARY KEY, a REFERENCES a)",
+            a=[(1, "one")],
+            b=[(1, 1)],
+        )
+
+        def halted(*_: Any, **__: Any) -> Any:
+            raise Halted
+
+        monkeypatch.setattr(_references, "_rows", halted)
+        assert read(path, "b").content.splitlines() == ["b: 1 row from offset 0", "b:1", "  a: 1"]
 
     def test_secrets_are_masked_there_too(self, make: Make) -> None:
         """A cell is a cell."""

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import attrs
 from nr_llm._json import JSON
+from nr_llm._turns import declined
 from nr_llm.messages import ChatMessage, Role, ToolCall
 from nr_llm.requests import CompletionRequest
 from nr_llm.specs import ToolSpec
@@ -174,12 +175,18 @@ def _assistant(
 
 
 def _unfinished(messages: Sequence[ChatMessage]) -> bool:
-    """Return whether the last call brought the request nearer to its end and did not reach it."""
+    """
+    Return whether the last call brought the request nearer to its end and did not reach it.
+
+    Nobody who has declined a call is asked for another one.
+    """
     request, steps = _question(messages), list[Step]()
     results = {m.tool_call_id: m for m in messages if m.role is Role.TOOL}
     for message in reversed(tuple(_since_question(messages))):
         for call in message.tool_calls or ():
             if (result := results.get(call.id)) is not None:
+                if result.content == declined(call.name):
+                    return False
                 steps.append((call, "" if result.is_error else result.content))
     left = open_points(request, steps)
     return bool(steps) and bool(left) and (len(steps) == 1 or len(left) < len(open_points(request, steps[:-1])))

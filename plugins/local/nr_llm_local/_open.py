@@ -8,7 +8,15 @@ from collections.abc import Iterator, Sequence
 from nr_llm._json import encode
 from nr_llm.messages import ToolCall
 
-_POINT = re.compile(r"(?P<name>\w*[\w/][._/]\w[\w./]*)|(?P<number>\d+(?:[.:/-]\d+)*)\b|(?P<word>[^\W\d_][\w-]*)")
+_POINT = re.compile(
+    r"(?P<number>\d+(?:[.,:/-]\d+)*\b(?![\w./]*[\w/])(?:[ ]?%)?)"
+    r"|(?P<name>\w*[\w/][._/]\w[\w./]*)"
+    r"|(?P<word>[^\W\d_][\w-]*)"
+)
+_SHORT = re.compile(r"[^\W\d_](?:\.[^\W\d_])+")  # e.g., a.m., U.S.
+_GROUPED = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?")
+_CONTINENTAL = re.compile(r"\d{1,3}(?:\.\d{3})+(?:,\d+)?|\d+,\d+")
+_VALUE = re.compile(r"\d+(?:\.\d+)?")
 _UNMISTAKABLE = re.compile(r"\d|[._/]")
 _START = re.compile(r"(?:^|[.!?:\n]\s*)$")
 LONGEST = 600
@@ -25,7 +33,8 @@ def open_points(request: str, steps: Sequence[Step]) -> tuple[str, ...]:
     """
     Return the names and numbers of a request that no call and no result has, in the order they were said.
 
-    A number has to be an argument, or to stand in a result behind the same word: lists and lines are full of numbers.
+    A number without a point has to be an argument, or to stand in a result behind the same word: lists and lines are
+    full of numbers.
 
     Args:
         request: What was asked.
@@ -44,7 +53,7 @@ def named(request: str) -> tuple[str, ...]:
 def beside(call: ToolCall, names: Sequence[str]) -> bool:
     """Return whether a call is about none of the things that a request names."""
     asked = encode(dict(call.arguments)).casefold()
-    return bool(names) and not any(name.casefold() in asked for name in names)
+    return bool(names) and not any(name.casefold() in asked or _among(name, asked) for name in names)
 
 
 def _points(request: str) -> Sequence[tuple[str, str]]:
@@ -59,6 +68,8 @@ def _found(request: str) -> Iterator[tuple[str, str]]:
         text = found.group()
         if found["number"]:
             yield text, f"{before} {text}"
+        elif _SHORT.fullmatch(text.rstrip(".")):
+            pass
         elif found["name"] or (text[:1].isupper() and len(text) > 1 and not _START.search(request[: found.start()])):
             yield text.rstrip("."), ""
         before = text
@@ -67,5 +78,26 @@ def _found(request: str) -> Iterator[tuple[str, str]]:
 def _touched(text: str, number: str, asked: str, given: str) -> bool:
     if not number:
         return text.casefold() in given
-    alone = rf"(?<![\d.]){re.escape(text)}(?:\.0)?(?!\.?\d)"
-    return re.search(alone, asked) is not None or number.casefold() in given
+    behind = rf"{re.escape(number.casefold())}(?!\d)"
+    return _among(text, asked) or ("." in text and text in given) or re.search(behind, given) is not None
+
+
+def _among(text: str, asked: str) -> bool:
+    """Return whether arguments have a number, however either is written."""
+    if re.search(rf"(?<![\d.]){re.escape(text)}(?!\.?\d)", asked):
+        return True
+    values = set(map(float, _VALUE.findall(asked)))
+    return not values.isdisjoint(_meant(text)) or all(
+        not values.isdisjoint(_meant(part)) for part in text.split(",") if part
+    )
+
+
+def _meant(text: str) -> set[float]:
+    """Return the values a number may stand for: points and commas mean one thing here and another there."""
+    number = text.rstrip(" %")
+    found = set[float]()
+    if _GROUPED.fullmatch(number):
+        found.add(float(number.replace(",", "")))
+    if _CONTINENTAL.fullmatch(number):
+        found.add(float(number.replace(".", "").replace(",", ".")))
+    return found | ({value / 100 for value in found} if number != text else set())

@@ -22,6 +22,9 @@ def call(**arguments: object) -> ToolCall:
         ("Read note.txt. Then stop.", ("note.txt",)),
         ("Where is add_tax, and what is RATE?", ("add_tax", "RATE")),
         ("What is this?", ()),
+        ("Show a page, e.g. one of the U.S. from 9 a.m. on.", ("9",)),
+        ("Add 8 % of 1,250.50 and 3.14.", ("8 %", "1,250.50", "3.14")),
+        ("Read 3.txt, v1.2 and 5/notes.", ("3.txt", "v1.2", "5/notes")),
     ],
 )
 def test_points_of_a_request(request_: str, points: tuple[str, ...]) -> None:
@@ -52,6 +55,7 @@ def test_what_an_argument_or_a_result_has_is_touched() -> None:
         ({"id": 5.0}, "", ()),
         ({"id": 15}, "5.5", ("5",)),
         ({}, "on row 5: blue", ()),
+        ({}, "on row 50: blue", ("5",)),
     ],
 )
 def test_numbers_are_arguments_or_stand_behind_their_word(
@@ -59,6 +63,32 @@ def test_numbers_are_arguments_or_stand_behind_their_word(
 ) -> None:
     """Results are full of numbers that mean something else."""
     assert left == open_points("What colour is row 5?", [(call(**arguments), result)])
+
+
+@pytest.mark.parametrize(
+    ("request_", "expression"),
+    [
+        ("What is 1,000 times 3?", "1000*3"),
+        ("Was ist 1.000,5 mal 3?", "1000.5 * 3"),
+        ("What is 15% of 2,500?", "0.15*2500"),
+        ("What is 15 % of 80?", "80 * 15 / 100"),
+        ("What is 10.50 plus 007?", "10.5+7"),
+        ("What is the mean of 1,2,30?", "(1 + 2 + 30) / 3"),
+        ("\u0643\u0645 \u0662\u0665 + \u0664?", "25 + 4"),
+    ],
+)
+def test_a_number_is_its_value_however_it_is_written(request_: str, expression: str) -> None:
+    """A call that has it is neither beside the point nor followed by one in vain."""
+    made = call(expression=expression)
+
+    assert () == open_points(request_, [(made, "")])
+    assert not beside(made, named(request_))
+
+
+def test_a_number_with_a_point_is_told_by_a_result() -> None:
+    """A version or an address stands nowhere by chance."""
+    assert () == open_points("Is there anything at 10.0.0.7?", [(call(), "hosts: 10.0.0.7 up")])
+    assert ("10.0.0.7",) == open_points("Is there anything at 10.0.0.7?", [(call(), "hosts: 10.0.0.8 up")])
 
 
 @pytest.mark.parametrize(

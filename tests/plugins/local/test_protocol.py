@@ -29,6 +29,7 @@ from nr_llm import (
     Usage,
     tool,
 )
+from nr_llm._turns import declined
 from nr_llm_local import provider as provider_module
 from nr_llm_local._answer import ReplyText, response
 from nr_llm_local._constraint import choice_schema, simplify
@@ -223,6 +224,13 @@ class TestTasks:
         assert "Request: What does a pen cost in Bern and in Rome?\nStill open: Rome" in one.prompt
         assert (["price"], ["price", "reply"]) == (allowed(one), allowed(stuck))
         assert (["price", "reply"], 1) == (allowed(both), both.prompt.count("Still open: Rome"))
+
+    def test_who_declined_a_call_is_asked_for_no_other(self) -> None:
+        """Whatever is left of the request: the model may reply."""
+        asked = ChatMessage.user("Change the price in Bern and in Rome.")
+        refused = called("a", declined("price"), is_error=True, city="Bern")
+
+        assert ["price", "reply"] == allowed(task_of(request(asked, *refused)))
 
     def test_a_first_call_should_be_about_what_is_named(self) -> None:
         """Only the first, and only where another tool could be called."""

@@ -15,6 +15,9 @@ MOST_EARLY = 100
 MOST_HEAD = 100 * 1024
 """Bytes the head of a reply may have, and what stands between two pieces of its body: far above those of servers."""
 
+_START = b"HTTP/"
+"""How every head begins; llhttp passes over line ends before it, and knows two protocols more."""
+
 _BLANK = re.compile(rb"\r?\n\r?\n")
 _VERSIONS = frozenset({"1.0", "1.1"})
 
@@ -61,6 +64,7 @@ class Talk:
             raise RemoteProtocolError(f"the server disconnected {cut}")
         known = max(0, len(self._waiting) - 3)
         self._waiting += data
+        self._check_start()
         while (blank := _BLANK.search(self._waiting, known)) is not None and blank.end() <= MOST_HEAD:
             reading, known = Reading(), 0
             reading.feed(bytes(self._waiting[: blank.end()]))
@@ -73,8 +77,13 @@ class Talk:
             self._early += 1
             if self._early > MOST_EARLY:
                 raise RemoteProtocolError("too many interim responses")
+            self._check_start()
         if len(self._waiting) > MOST_HEAD:
             raise RemoteProtocolError("the head of the reply has no end")
+
+    def _check_start(self) -> None:
+        if not self._waiting.startswith(_START[: len(self._waiting)]):
+            raise RemoteProtocolError("this is no HTTP: a head begins otherwise")
 
     def _feed(self, reading: Reading, data: bytes) -> None:
         try:
@@ -153,6 +162,9 @@ class Reading:
             self._parser.feed_data(data)
         except httptools.HttpParserUpgrade:
             self.again = False
+        except httptools.HttpParserCallbackError as error:  # whoever interrupts us does so wherever we are
+            self.again = False
+            raise (error.__context__ or error) from None
         except httptools.HttpParserError as error:
             self.again = False
             if not self.whole:
@@ -185,7 +197,7 @@ class Reading:
     def on_header(self, name: bytes, value: bytes) -> None:
         """Keep a header; what stands behind the body is passed over."""
         if not self.status:
-            self.headers.append((name, value.rstrip(b" \t")))
+            self.headers.append((name, value))
 
     def on_headers_complete(self) -> None:
         """Note what the head says."""
@@ -193,11 +205,16 @@ class Reading:
             return
         assert self._parser is not None, "it is what calls"
         self.status, self._silent = self._parser.get_status_code(), 0
+        version = self._parser.get_http_version()
+        # llhttp takes a tab behind a coding for a part of it.
+        coded = [value.rstrip(b" ").lower() for name, value in self.headers if name.lower() == b"transfer-encoding"]
+        self.headers = [(name, value.rstrip(b" \t")) for name, value in self.headers]
         self.again = self._parser.should_keep_alive() and self.status != 101
-        coded = [value for name, value in self.headers if name.lower() == b"transfer-encoding"]
-        if self.status < 100 or self._parser.get_http_version() not in _VERSIONS:
+        if coded and version == "1.0":  # RFC 9112, 6.1
+            self.again = False
+        if self.status < 100 or version not in _VERSIONS:
             self._fault = "this is no HTTP/1.1"
-        elif coded and [coding.lower() for coding in coded] != [b"chunked"]:
+        elif coded and coded != [b"chunked"]:
             self._fault = "the reply is encoded in a way that was not asked for"
         else:
             self._fault = None

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from nr_llm._failures import RemoteProtocolError
 from nr_llm._outgoing import Address, Head, Outgoing
-from nr_llm._talk import MOST_EARLY, MOST_HEAD, Talk
+from nr_llm._talk import MOST_EARLY, MOST_HEAD, Reading, Talk
 
 REQUEST = Outgoing(Head(Address("http", "host", None, "/"), "POST", [(b"host", b"host")]), b"{}", 5.0, 5.0)
 LENGTH = b"HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhello"
@@ -51,6 +51,7 @@ def heard(*pieces: bytes, talk: Talk | None = None) -> Heard:
         (LENGTH.replace(b"1.1", b"1.0"), 200, b"hello", False),
         (LENGTH.replace(b"1.1", b"1.0").replace(b"OK", b"OK\r\nConnection: keep-alive"), 200, b"hello", True),
         (LENGTH.replace(b"OK", b"OK\r\nConnection: close"), 200, b"hello", False),
+        (CHUNKS.replace(b"1.1 200 OK", b"1.0 200 OK\r\nConnection: keep-alive"), 200, b"hello", False),
         (CHUNKS, 200, b"hello", True),
         (b"HTTP/1.1 102 Processing\r\n\r\nHTTP/1.1 103 Early\r\nlink: <a>\r\n\r\n" + LENGTH, 200, b"hello", True),
         (b"HTTP/1.1 204 No Content\r\n\r\n", 204, b"", True),
@@ -59,7 +60,10 @@ def heard(*pieces: bytes, talk: Talk | None = None) -> Heard:
         (b"HTTP/1.1 404 \r\ncontent-length: 0\r\n\r\n", 404, b"", True),
         (b"HTTP/1.1 500\r\ncontent-length: 2\r\n\r\nno", 500, b"no", True),
     ],
-    ids=["length", "1.0", "1.0-kept", "close", "chunks", "early", "204", "304", "101", "empty", "no-reason"],
+    ids=[
+        *("length", "1.0", "1.0-kept", "close", "1.0-chunks", "chunks"),
+        *("early", "204", "304", "101", "empty", "no-reason"),
+    ],
 )
 @given(data=st.data())
 def test_a_reply_is_the_same_however_it_is_cut(
@@ -94,6 +98,24 @@ def test_headers_come_as_they_were_sent() -> None:
     [
         b"SSH-2.0-OpenSSH_9.2\r\n\r\n",
         b"\r\n\r\n" + LENGTH,
+        b"\r\n" + LENGTH,
+        b"\n" + LENGTH,
+        b"HTTP/1.1 102 Processing\r\n\r\n\r\n" + LENGTH,
+        LENGTH.replace(b"HTTP/1.1", b"RTSP/1.0"),
+        LENGTH.replace(b"HTTP/1.1", b"ICE/1.0"),
+        b"HTTP/1.1 200 OK\r\nname: 1\r\n 2\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nname: 1\r2\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nname: \x1b[2J\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\ncontent-length: +5\r\n\r\nhello",
+        b"HTTP/1.1 200 OK\r\ncontent-length: 0x5\r\n\r\nhello",
+        b"HTTP/1.1 200 OK\r\ncontent-length: 5 5\r\n\r\nhello",
+        b"HTTP/1.1 200 OK\r\ncontent-length: 18446744073709551621\r\n\r\nhello",
+        b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\t\r\n\r\n0\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked, identity\r\n\r\n0\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n1 \r\na\r\n0\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n+1\r\na\r\n0\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n10000000000000001\r\na\r\n0\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n1\r\na1\r\nb\r\n0\r\n\r\n",
         LENGTH.replace(b"\r\n", b"\n"),
         b"HTTP/2.0 200 OK\r\ncontent-length: 0\r\n\r\n",
         b"HTTP/1.1 099 Low\r\ncontent-length: 0\r\n\r\n",
@@ -182,6 +204,27 @@ def test_what_came_before_junk_is_handed_on_first() -> None:
     with pytest.raises(RemoteProtocolError, match="chunk size"):
         talk.ended()
     assert not talk.over()
+
+
+def test_what_begins_otherwise_is_refused_at_once() -> None:
+    """A service that greets first would be waited for until the time is over."""
+    talk = Talk()
+    talk.say(REQUEST)
+    talk.hear(b"HT")
+    with pytest.raises(RemoteProtocolError, match="begins otherwise"):
+        talk.hear(b"2")
+
+
+@pytest.mark.parametrize("reply", [LENGTH, CHUNKS])
+def test_who_interrupts_is_heard(reply: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A parser calls us, and an interrupt then is no fault of a server."""
+
+    def interrupted(_: Reading, piece: bytes) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Reading, "on_body", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        heard(reply)
 
 
 def test_a_head_has_an_end() -> None:

@@ -54,11 +54,12 @@ def _is_invented(name: str, value: JSON, schemas: Mapping[str, JSON], *, said: s
     if isinstance(value, bool):
         return not any(word[:STEM] in said for word in _WORD.findall(name.casefold()))
     if isinstance(value, (int, float)):
-        return float(value) not in set(_numbers(said))
+        return value not in set(_numbers(said))
     schema = schemas.get(name)
     if not isinstance(value, str) or not isinstance(schema, Mapping) or schema.get("default") != HERE:
         return False
-    return not any(word in said for word in _WORD.findall(value.casefold()))
+    folder = value.casefold()
+    return folder.strip("./") not in said and not any(word in said for word in _WORD.findall(folder))
 
 
 def _numbers(said: str) -> Iterator[float]:

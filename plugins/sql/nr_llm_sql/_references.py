@@ -67,7 +67,8 @@ def _lines(database: Database, field: Field, cells: list[str]) -> list[str]:
     name, column = field.reference or ("", None)
     target = database.open(name)
     known = names(target.table, target.visible)
-    to = known.find(column) if column else next(iter(known.key), None)
+    key = [each.name for each in target.table.key]
+    to = known.find(column if column else key[0]) if column or len(key) == 1 else None
     if to is None or not cells:
         return []
     columns = tuple(dict.fromkeys((to, *known.chosen(None))))[:MOST_SHOWN]

@@ -301,10 +301,14 @@ class TestTrimming:
             ("A pen?", {"limit": 1, "exact": True}, {}),
             ("The first 3 pens?", {"limit": 3}, {"limit": 3}),
             ("Two pens?", {"limit": 2}, {"limit": 2}),
+            ("Two pens?", {"limit": 2.0}, {"limit": 2.0}),
+            ("Two pens?", {"limit": 10**400}, {}),
             ("Exactly a pen?", {"exact": True}, {"exact": True}),
             ("A pen?", {"unit": "EUR"}, {"unit": "EUR"}),
             ("A pen?", {"path": "src/**"}, {}),
             ("A pen in Lists?", {"path": "lists/new"}, {"path": "lists/new"}),
+            ("A pen in db?", {"path": "db"}, {"path": "db"}),
+            ("A pen in 2027/01?", {"path": "./2027/01/"}, {"path": "./2027/01/"}),
         ],
     )
     def test_optional_arguments(self, said: str, optional: dict[str, Any], kept: dict[str, Any]) -> None:

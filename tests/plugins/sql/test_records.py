@@ -464,6 +464,19 @@ class TestReferences:
 
         assert read(path, "b").content.splitlines()[4:] == ["  c: null", "t 2 is a:2 (n: 1, x: yes)"]
 
+    def test_a_key_that_is_not_named_is_followed_if_it_is_one_field(self, make: Make) -> None:
+        """Neither the first of several fields nor the number of a row stands for it."""
+        path = make(
+            "CREATE TABLE a (t INT, n INT, x, PRIMARY KEY (t, n)); CREATE TABLE c (code INT PRIMARY KEY, x);"
+            "CREATE TABLE b (id INTEGER PRIMARY KEY, n INT, t INT, c REFERENCES c, FOREIGN KEY (t, n) REFERENCES a)",
+            a=[(1, 1, "no"), (2, 1, "yes")],
+            c=[(7, "no"), (1, "yes")],
+            b=[(1, 1, 2, 1)],
+        )
+
+        assert read(path, "b").content.splitlines()[5:] == ["c 1 is c:1 (x: yes)"]
+        assert read(path, "b", settings={"denied_columns": ["c.code"]}).content.splitlines()[5:] == []
+
     def test_a_wide_key_is_followed(self, make: Make) -> None:
         """What is pointed to stands first, then the key as far as there is room."""
         key = ", ".join(f"k{n} INT" for n in range(7))

@@ -68,7 +68,7 @@ def _lines(database: Database, field: Field, cells: list[str]) -> list[str]:
     target = database.open(name)
     known = names(target.table, target.visible)
     key = [each.name for each in target.table.key]
-    to = known.find(column if column else key[0]) if column or len(key) == 1 else None
+    to = known.find(column or key[0]) if column or len(key) == 1 else None
     if to is None or not cells:
         return []
     columns = tuple(dict.fromkeys((to, *known.chosen(None))))[:MOST_SHOWN]

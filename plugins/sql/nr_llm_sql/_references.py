@@ -74,7 +74,7 @@ def _lines(database: Database, field: Field, cells: list[str]) -> list[str]:
     columns = tuple(dict.fromkeys((to, *known.chosen(None))))[:MOST_SHOWN]
     rows = list(_rows(target, columns, to=to, cells=cells))
     source = target.table.source.name
-    return [f"{field.name} {at} is {source}:{at} ({', '.join(told)})" for at, told in rows]
+    return [f"{field.name} {at} is {source}:{at} ({', '.join(told)})" for at, told in rows if told]
 
 
 def _rows(target: Opened, columns: tuple[str, ...], *, to: str, cells: list[str]) -> Iterator[tuple[str, list[str]]]:

@@ -489,6 +489,12 @@ class TestReferences:
 
         assert read(path, "b").content.splitlines()[-1] == "a 7 is a:7 (k0: 0, k1: 1, k2: 2, k3: 3, k4: 4)"
 
+    def test_a_record_of_which_nothing_else_may_be_seen_is_not_told(self, shop: Path) -> None:
+        """It would say nothing."""
+        settings = {"denied_columns": ["customers.name", "customers.city"]}
+
+        assert " is customers" not in read(shop, "orders", settings=settings, filters={"id": 4}).content
+
     def test_references_keep_to_their_room(self, make: Make) -> None:
         """Long texts are cut, and lines that do not fit are left out: a page may be full already."""
         path = make(

@@ -47,7 +47,7 @@ def open_points(request: str, steps: Sequence[Step]) -> tuple[str, ...]:
 
 def named(request: str) -> tuple[str, ...]:
     """Return what a request names unmistakably: paths and dotted names, codes, numbers of three digits and more."""
-    return tuple(text for text, _ in _points(request) if len(text) > 2 and _UNMISTAKABLE.search(text))
+    return tuple(text for text, _ in _points(request) if len(text.rstrip(" %")) > 2 and _UNMISTAKABLE.search(text))
 
 
 def beside(call: ToolCall, names: Sequence[str]) -> bool:
@@ -68,10 +68,11 @@ def _found(request: str) -> Iterator[tuple[str, str]]:
         text = found.group()
         if found["number"]:
             yield text, f"{before} {text}"
-        elif _SHORT.fullmatch(text.rstrip(".")):
-            pass
-        elif found["name"] or (text[:1].isupper() and len(text) > 1 and not _START.search(request[: found.start()])):
-            yield text.rstrip("."), ""
+        elif found["name"]:
+            if not _SHORT.fullmatch(text.rstrip(".")):
+                yield text.rstrip("."), ""
+        elif text[:1].isupper() and len(text) > 1 and not _START.search(request[: found.start()]):
+            yield text, ""
         before = text
 
 

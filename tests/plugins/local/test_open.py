@@ -98,6 +98,7 @@ def test_a_number_with_a_point_is_told_by_a_result() -> None:
         ("What is ticket 501?", ("501",)),
         ("Which version does setup.cfg state?", ("setup.cfg",)),
         ("Show 2 rows of Bern.", ()),
+        ("What is 5 % of 80?", ()),
     ],
 )
 def test_what_is_named_unmistakably(request_: str, names: tuple[str, ...]) -> None:

@@ -83,7 +83,7 @@ def bare_tools(thing: object, *, collect: bool) -> tuple[Tool, ...]:
     if tools:
         names = ", ".join(tool.name for tool in tools.values())
         raise MisbuiltError(f"it implements no hook: return its tools ({names}) from nr_llm_tools")
-    raise MisbuiltError("it implements no hook and has no tool: does it name the right module?")
+    raise MisbuiltError("it implements no hook and has no function with @tool above it; is it the right module?")
 
 
 def checked(hook: str, calls: Iterable[Callable[[], object]]) -> tuple[Given, ...]:

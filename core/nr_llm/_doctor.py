@@ -68,6 +68,8 @@ def _of_record(record: PluginRecord) -> Iterator[Finding]:
         PluginState.SLOW: f"Tell the authors of {package}: heavy imports belong inside the functions that need them.",
         PluginState.DENIED: f"Nothing, if that is meant; else take {package} off the list.",
     }
+    if record.reason.startswith(f"Plugin {record.name!r}"):  # as errors about settings do, which say from where
+        fixes[PluginState.FAILED] = f"Correct the setting; nr-llm config show lists those of {record.name!r}."
     if record.distribution is None:
         fixes[PluginState.FAILED] = fixes[PluginState.CLASH] = "Correct the object that is passed to PluginHost."
     if record.state in fixes:

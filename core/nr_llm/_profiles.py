@@ -48,7 +48,9 @@ class Profiles:
         if name not in self._read:
             tables = self.tables(name)
             if not tables:
-                raise UnknownNameError("configuration", name, known=self.names())
+                known = self.names()
+                remedy = f"There are: {', '.join(sorted(known)) or 'none'}."
+                raise UnknownNameError("configuration", name, known=known, remedy=remedy)
             self._read[name] = configuration_of(name, tables, provider=self.config.provider_of)
         return self._read[name]
 

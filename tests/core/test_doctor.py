@@ -11,6 +11,18 @@ from tests.distributions import Site, site
 
 __all__ = ["site"]
 
+WITH_ROWS = """
+    import attrs
+
+    @attrs.frozen
+    class Settings:
+        rows: int = 1
+
+    @hookimpl
+    def nr_llm_tools(settings: Settings):
+        return [named("set")]
+"""
+
 
 class TestDoctor:
     def of(self, host: PluginHost, site: Site) -> list[Finding]:
@@ -51,6 +63,15 @@ class TestDoctor:
 
         assert not finding.serious
         assert "took 5.0 s" in finding.why
+
+    def test_a_wrong_setting(self, site: Site):
+        """Where a setting is the reason, another release of the package would change nothing."""
+        site.plugin("set", WITH_ROWS)
+        host = PluginHost.discover(["acme-set"], settings={"set": {"row": 2}}, environ={})
+        (finding,) = self.of(host, site)
+
+        assert "no setting named 'row'" in finding.why
+        assert finding.fix == "Correct the setting; nr-llm config show lists those of 'set'."
 
     def test_own(self):
         """A broken object of the program's own is named as such."""

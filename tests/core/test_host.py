@@ -138,7 +138,7 @@ class TestIsolation:
             ("raise BaseException('odd')", "failed", "importing it raised BaseException"),
             ("raise RuntimeError('key sk-proj-A1b2C3d4E5f6G7h8I9j0')", "failed", f"key {MASK}"),
             ("class Mute(Exception):\n    def __str__(self): raise ValueError\nraise Mute", "failed", "raised Mute at"),
-            ("x = 1", "failed", "it implements no hook and has no tool"),
+            ("x = 1", "failed", "it implements no hook and has no function with @tool"),
             (
                 "from nr_llm.tools import tool\ntrap = named('trap')",
                 "failed",
@@ -237,7 +237,7 @@ class TestIsolation:
         [
             (Plugin, "Plugin is a class: name an instance of it"),
             (lambda: None, "is a plain function: put @tool above it"),
-            (5, "it implements no hook and has no tool"),
+            (5, "it implements no hook and has no function with @tool"),
         ],
     )
     def test_no_plugin(self, thing: object, why: str):

@@ -70,7 +70,7 @@ def _decided(error: DecisionError | RunClaimedError) -> str:
             return f"See what became of it: nr-llm runs show {run_id}."
 
 
-_UNREAD: Final = "No configuration file is read: --config or NR_LLM_CONFIG names one."
+_UNREAD: Final = "Names of your own are in nr-llm.toml: nr-llm config path says where it is looked for."
 
 
 def _configured() -> bool:

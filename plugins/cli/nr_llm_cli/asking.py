@@ -143,9 +143,18 @@ _OPTIONS: Final = (
 
 @contextmanager
 def conversation(
-    context: click.Context, asked: Asked, *, keep: bool = False, live: Sequence[Any] = ()
+    context: click.Context, asked: Asked, *, keep: bool = False, goes_on: bool = False, live: Sequence[Any] = ()
 ) -> Iterator[tuple[PluginHost, Runtime]]:
-    """Open a Runtime for a conversation, the model fetched if that was asked for."""
+    """
+    Open a Runtime for a conversation, the model fetched if that was asked for.
+
+    Args:
+        context: The command's.
+        asked: What the command line says of the conversation.
+        keep: Whether its runs are kept, where a store is installed.
+        goes_on: Whether there was a conversation before, whose model is taken unless another is named.
+        live: Further observers of its runs.
+    """
     from nr_llm.middleware import Retry
 
     from nr_llm_cli.session import opened
@@ -156,10 +165,21 @@ def conversation(
         runtime,
     ):
         named = asked.named or _configured_model(host, asked.configured) or host.default_model
-        with ways(by_default=named is None):
+        with ways(by_default=named is None and not goes_on):
             if asked.pull:
                 pull(context, host, named or DEFAULT_MODEL)
             yield host, runtime
+
+
+def left_out(host: PluginHost) -> Iterator[str]:
+    """Yield of each plugin that failed a line, since a run goes on without its tools and models."""
+    from nr_llm.plugins import PluginState
+
+    host.tools()
+    for record in host.records():
+        if record.state is PluginState.FAILED:
+            named = "" if record.reason.startswith("Plugin ") else f"Plugin {record.name!r}: "
+            yield f"Left out: {named}{record.reason.rstrip('.')}. See nr-llm plugins doctor."
 
 
 def _configured_model(host: PluginHost, name: str | None) -> str | None:

@@ -114,7 +114,10 @@ def continued(history: RunHistory, name: str | None) -> tuple[StoredRun, tuple[C
     if name is None:
         runs = history.find(RunQuery(limit=1))
         if not runs:
-            raise ConfigurationError("No run is kept yet, so there is none to go on with.")
+            raise ConfigurationError(
+                "No run is kept yet, so there is none to go on with.",
+                remedy="Begin one without -c, with --privacy full if you want to go on with it.",
+            )
         run = runs[0]
     else:
         run = named(history, name)

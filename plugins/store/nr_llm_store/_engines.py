@@ -192,4 +192,7 @@ def make_file(path: Path) -> None:
         with _MAKING.lock, suppress(FileExistsError):
             os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
     except OSError as error:
-        raise StoreError(f"The store {path} cannot be created: {error.strerror}.") from error
+        raise StoreError(
+            f"The store {path} cannot be created: {error.strerror}. Name another file by the store's setting path "
+            "(NR_LLM_STORE_PATH), another folder by NR_LLM_HOME, or keep nothing (--no-store)."
+        ) from error

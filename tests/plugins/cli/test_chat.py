@@ -58,6 +58,8 @@ def test_commands_are_no_questions(tmp_path: Path) -> None:
     assert result.stdout == "one: 1 messages\ntwo: 1 messages\n"
     assert "add\n" in result.stderr
     assert "There is no command '/nope'; there are:\n" in result.stderr
+    assert result.stderr.count("What was said before is left behind.") == 1
+    assert "/help lists" not in result.stderr, "nobody types at a pipe"
     assert result.stderr.count("/exit    leave") == 2
 
 
@@ -93,6 +95,7 @@ def test_a_person_talks(tmp_path: Path) -> None:
     """On a terminal there is a prompt, failures do not end the conversation, Ctrl-D does."""
     replies = f'{COUNTS}, ServiceError("broke"), calling(("erase", {{"path": "x"}})), {COUNTS}'
     keys = [
+        ("/help lists what else there is", b""),
         ("> ", b"one\n"),
         ("> ", b"two\n"),
         ("broke", b""),

@@ -10,7 +10,7 @@ from nr_llm.state import RunState, TerminationReason
 from nr_llm_cli.exits import REASONS, Exit, exit_of
 from nr_llm_cli.failures import Failure, Stop, failure_of
 
-UNREAD = "No configuration file is read: --config or NR_LLM_CONFIG names one."
+UNREAD = "Names of your own are in nr-llm.toml: nr-llm config path says where it is looked for."
 
 CODES = {
     "NrLlmError": 1,

@@ -209,7 +209,20 @@ def test_why_a_conversation_does_not_go_on(shop: Shop, first: tuple[str, ...] | 
 
     assert result.exit_code == 3
     assert said in result.stderr
-    assert last_error(result.stderr)["hint"] if first else True
+    assert last_error(result.stderr)["hint"]
+
+
+@pytest.mark.parametrize(("last", "hint"), [((), "--privacy full"), (("--privacy", "full"), "nr-llm providers list")])
+def test_a_conversation_that_is_not_there_is_not_taken_for_a_missing_model(
+    shop: Shop, last: tuple[str, ...], hint: str
+) -> None:
+    """The model is that of the run before, so nobody is told how to come by one."""
+    shop.ask("one", *last, replies=ECHO)
+    result = shop("run", "two", "-c", "--json")
+
+    assert result.exit_code == 3
+    assert hint in last_error(result.stderr)["hint"]
+    assert "three ways" not in result.stderr
 
 
 def test_going_on_takes_a_store(tmp_path: Path) -> None:

@@ -459,6 +459,17 @@ def test_an_embedded_model_that_may_not_load_tells_the_ways(tmp_path: Path, monk
     assert "RuntimeError" in broken.stderr
 
 
+def test_a_plugin_that_failed_is_told(script: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The run goes on without its tools, and whoever misses them learns why and where to look."""
+    name = install(on_path(tmp_path, monkeypatch), "nr_llm_embedded", "raise RuntimeError('no disk')", name="broken")
+    arguments = ("hi", "-m", "scripted:", "--plugin", script)
+    told, quiet = (invoke("run", *arguments, *more, env={"NR_LLM_PLUGINS": name}) for more in ((), ("-q",)))
+
+    assert (told.exit_code, quiet.stderr) == (0, "")
+    assert "Left out: Plugin 'broken': importing it raised RuntimeError" in told.stderr
+    assert "no disk. See nr-llm plugins doctor.\n" in told.stderr
+
+
 def test_other_mistakes_are_not_taken_for_a_missing_model(tmp_path: Path) -> None:
     """A wrong tool name is told as that, also when nobody named a model."""
     path = plugin_file(tmp_path, '"hi"', model='name="local"')
@@ -487,7 +498,7 @@ def test_the_environment_names_the_model(script: Path) -> None:
         ("import nothing_of_this_name", "ModuleNotFoundError at line 1"),
         ("x =", "SyntaxError"),
         ("raise SystemExit(3)", "SystemExit"),
-        ("x = 1", "no tool"),
+        ("x = 1", "no function with @tool above it"),
         ("def nr_llm_tool(): pass", "did you mean nr_llm_tools"),
     ],
 )

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import attrs
 import click
 
-from nr_llm_cli.asking import asked_of, conversation, conversation_options
+from nr_llm_cli.asking import asked_of, conversation, conversation_options, left_out
 from nr_llm_cli.keeping import gone_on_with, keeping_of, keeping_options, prepare
 from nr_llm_cli.options import DEFAULT_MODEL, global_options, globals_of
 from nr_llm_cli.stored import kept_of
@@ -55,7 +55,8 @@ def chat(context: click.Context, /, **options: Any) -> int:
     console, relay = Console(quiet=rest["quiet"], verbose=rest["verbose"], colour=globals_of(context).colour), Relay()
     settings = asked.settings() | {"privacy": keeping.privacy, "actor": me()}
     keep = not keeping.no_store
-    with conversation(context, asked, keep=keep, live=[relay]) as (host, runtime):
+    with conversation(context, asked, keep=keep, goes_on=keeping.goes_on, live=[relay]) as (host, runtime):
+        console.say_all(left_out(host))
         kept = kept_of(host) if keep or keeping.goes_on else None
         if keep:
             prepare(context, kept)
@@ -87,6 +88,7 @@ def lines(console: Console) -> Iterator[str]:
         return
     with contextlib.suppress(ImportError):
         import readline  # noqa: F401 - importing it is what makes `input` edit lines
+    console.say("Each line is a question; /help lists what else there is, /exit or Ctrl-D leaves.", dim=True)
     while True:
         console.settle()
         try:
@@ -152,6 +154,7 @@ class Conversation:
     def _command(self, name: str) -> None:
         if name == "/new":
             self.messages, self.settings["continues"] = (), None
+            self.console.say("What was said before is left behind.", dim=True)
         elif name == "/tools":
             self._tools()
         else:

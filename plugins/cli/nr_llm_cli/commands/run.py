@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from nr_llm_cli.asking import asked_of, conversation, conversation_options
+from nr_llm_cli.asking import asked_of, conversation, conversation_options, left_out
 from nr_llm_cli.keeping import gone_on_with, keeping_of, keeping_options, prepare
 from nr_llm_cli.options import global_options, globals_of, output_options, redactor_of
 from nr_llm_cli.stored import kept_of
@@ -64,7 +64,8 @@ def run(context: click.Context, /, prompt: str, **options: Any) -> int:
     told = {name: value for name, value in rest.items() if name in REPORTING}
     console = Console(quiet=rest["quiet"], verbose=rest["verbose"], colour=globals_of(context).colour)
     reporter, relay = reporter_of(context, console, stream=not asked.whole, **told), Relay()
-    with conversation(context, asked, keep=keep, live=[relay]) as (host, runtime):
+    with conversation(context, asked, keep=keep, goes_on=keeping.goes_on, live=[relay]) as (host, runtime):
+        console.say_all(left_out(host))
         kept = kept_of(host) if keep or keeping.goes_on else None
         if keep:
             prepare(context, kept)

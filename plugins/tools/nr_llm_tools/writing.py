@@ -6,7 +6,7 @@ import errno
 import os
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Final
 
 import attrs
@@ -19,6 +19,7 @@ from nr_llm_tools._diff import changes, count_lines, counted
 from nr_llm_tools._draft import put, sync
 from nr_llm_tools._guard import (
     Parts,
+    UnavailableError,
     look_at,
     one_answer,
     open_child_file,
@@ -36,6 +37,8 @@ _NOT_OPEN: Final = (
     "is not open to writing: names of credentials and histories, and of files that other programs start or obey "
     "unasked, are left to people."
 )
+
+_NO_FOLDER: Final = "The folder of a file has to be there, since none is made; list_directory shows what there is."
 
 
 @attrs.frozen
@@ -184,7 +187,11 @@ class WriteTools:
     def _folder(self, parts: Parts, *, tool: str) -> Iterator[int]:
         """Open the folder of a file that may be written."""
         self._check(parts)
-        with open_root(self.settings.root, tool=tool) as root, open_parent(root, parts, self._denied) as folder:
+        with open_root(self.settings.root, tool=tool) as root, ExitStack() as opened:
+            try:
+                folder = opened.enter_context(open_parent(root, parts, self._denied))
+            except UnavailableError:
+                raise unavailable(parts, lead=_NO_FOLDER) from None
             yield folder
 
     def _check(self, parts: Parts) -> None:

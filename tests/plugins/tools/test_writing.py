@@ -329,8 +329,8 @@ class TestPlaces:
         ("secret.sqlite", "names of credentials"),
         ("a\x1b", "printable"),
         ("a\u202etxt", "printable"),
-        ("missing/a.txt", "There is no readable file or folder 'missing/a.txt'"),
-        ("link/a.txt", "There is no readable file or folder 'link/a.txt'"),
+        ("missing/a.txt", "There is no readable file or folder 'missing/a.txt'. The folder of a file has to be there"),
+        ("link/a.txt", "There is no readable file or folder 'link/a.txt'. The folder of a file has to be there"),
     )
 
     @pytest.mark.parametrize(("path", "why"), PATHS)

@@ -50,8 +50,13 @@ def document(body: bytes, *, provider: str, redact: Callable[[str], str]) -> JSO
     try:
         return decode(text)
     except MalformedJsonError as error:
-        what = "is no JSON" if text.strip() else "is empty"
-        raise malformed(what, body, provider=provider, redact=redact) from error
+        raise malformed(_instead(text.strip()), body, provider=provider, redact=redact) from error
+
+
+def _instead(text: str) -> str:
+    if text.startswith("<"):  # whatever else listens at a wrong address or port most likely serves pages
+        return "is a web page and no JSON (is the base URL right?)"
+    return "is no JSON" if text else "is empty"
 
 
 def payload_of(body: bytes, *, provider: str, redact: Callable[[str], str]) -> JSON:

@@ -46,7 +46,15 @@ def test_a_document_is_decoded() -> None:
     assert codec_json.decode("1") == 1
 
 
-@pytest.mark.parametrize(("body", "words"), [(b"", "is empty"), (b"  ", "is empty"), (b"<p>\xff", "is no JSON: '<p>")])
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        (b"", "is empty"),
+        (b"  ", "is empty"),
+        (b"junk\xff", "is no JSON: 'junk"),
+        (b" <p>\xff", r"is a web page and no JSON \(is the base URL right\?\): '<p>"),
+    ],
+)
 def test_what_is_no_document_is_told(body: bytes, words: str) -> None:
     """With its beginning, masked."""
     with pytest.raises(MalformedReplyError, match=words):

@@ -241,7 +241,7 @@ class TestNoAnswers:
         [
             (b"", "is empty"),
             (b"  \n", "is empty"),
-            (b"<html><h1>Sign in</h1>", r"is no JSON: '<html><h1>Sign in"),
+            (b"<html><h1>Sign in</h1>", r"a web page and no JSON .*: '<html><h1>Sign in"),
             (b"upstream connect error", "is no JSON: 'upstream"),
             (b"\xff\xfe\x00", "is no JSON"),
             (b"5", "holds no answer: '5'"),

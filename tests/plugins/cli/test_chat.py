@@ -112,6 +112,7 @@ def test_a_person_talks(tmp_path: Path) -> None:
     assert code == 0
     assert "one: 1 messages" in text
     assert "Error: broke" in text
+    assert text.count("Error: ") == 1, "what was left waiting by choice is none"
     assert "four: 3 messages" in text
 
 

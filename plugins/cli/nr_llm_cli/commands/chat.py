@@ -172,6 +172,7 @@ class Conversation:
     def _answer(self, question: str) -> None:
         from nr_llm import ChatMessage, NrLlmError
 
+        from nr_llm_cli.exits import Exit
         from nr_llm_cli.failures import Stop, failure_of
         from nr_llm_cli.narrate import Narrator
         from nr_llm_cli.turn import perform
@@ -197,4 +198,6 @@ class Conversation:
         except (NrLlmError, Stop) as error:
             if not sys.stdin.isatty():
                 raise
-            self.console.warn(failure_of(error).line)
+            failure = failure_of(error)
+            waits = failure.exit is Exit.SUSPENDED  # as the person wanted, so it is no error
+            self.console.warn(failure.line.removeprefix("Error: ") if waits else failure.line)

@@ -52,6 +52,7 @@ class ToolSpec:
         description: What the tool does and when to use it; may be empty.
         parameters: JSON Schema of the arguments, an object; ``{}`` means no parameters. Copied on the way in.
         strict: Whether the provider shall enforce the schema; None leaves it to the provider plugin.
+        writes: Whether running it changes something; never sent, but a provider that steers its model may heed it.
 
     Raises:
         InvalidValueError: A field breaks its rule.
@@ -63,6 +64,7 @@ class ToolSpec:
     description: str = attrs.field(converter=_description)
     parameters: Mapping[str, JSON] = attrs.field(converter=_parameters)
     strict: bool | None = attrs.field(default=None, kw_only=True)
+    writes: bool = attrs.field(default=False, kw_only=True, eq=False)  # two that are sent alike are equal
 
     def to_wire(self) -> dict[str, JSON]:
         """Return the OpenAI function form, ``{"type": "function", "function": {...}}``."""

@@ -128,7 +128,8 @@ class Tool:
         parameters = dict(self.parameters)
         if self.examples:
             parameters["examples"] = copy_json(self.examples)
-        object.__setattr__(self, "spec", ToolSpec(self.name, self.description, parameters, strict=self.strict))
+        spec = ToolSpec(self.name, self.description, parameters, strict=self.strict, writes=self.writes)
+        object.__setattr__(self, "spec", spec)
         object.__setattr__(self, "previewer", self._previewer())
         if self.form is not None:
             self._check_form()

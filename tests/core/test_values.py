@@ -26,6 +26,7 @@ from nr_llm import (
     UnknownNameError,
     Usage,
     errors,
+    tool,
 )
 from nr_llm.providers import HttpReply, HttpRequest
 
@@ -63,6 +64,17 @@ class TestToolSpec:
         """Strictness travels when it is set."""
         assert ToolSpec("f", "", {}, strict=True) == ToolSpec.from_wire(ToolSpec("f", "", {}, strict=True).to_wire())
         assert "strict" not in ToolSpec("f", "", {}).to_wire()["function"]  # type: ignore[operator]
+
+    def test_what_a_tool_changes_is_known_and_not_sent(self) -> None:
+        """Providers that steer their model heed it; nobody else is told."""
+
+        @tool(effect="write")
+        def erase() -> str:
+            """Erase."""
+            return ""
+
+        assert erase.spec.writes
+        assert erase.spec.to_wire() == ToolSpec("erase", "Erase.", erase.parameters).to_wire()
 
     @pytest.mark.parametrize("name", ["a", "_", "A-b_9", "x" * 64])
     def test_names(self, name: str) -> None:

@@ -69,7 +69,7 @@ def task_of(
     said = "\n".join(message.content for message in request.messages)
     made = tuple(_made(request.messages))
     free = len(allowed) > 1 and request.options.tool_choice in (None, "auto", "required") and not made
-    about = named(_question(request.messages)) if free else ()
+    about = named(_question(request.messages)) if free and not _any_writes(tools) else ()
     return Task(prompt=prompt, schema=_schema(request, allowed, calling=calling), made=made, said=said, named=about)
 
 
@@ -81,7 +81,7 @@ def _schema(request: CompletionRequest, tools: Sequence[ToolSpec], *, calling: b
     choice = request.options.tool_choice
     if choice not in (None, "auto", "required"):
         tools = tuple(tool for tool in tools if tool.name == choice) or tools
-    forced = bool(tools) and (calling or choice not in (None, "auto") or _unfinished(request.messages))
+    forced = bool(tools) and (calling or choice not in (None, "auto") or _unfinished(request))
     return choice_schema(tools, reply=False if forced else _reply(request))
 
 
@@ -174,12 +174,20 @@ def _assistant(
             yield turn("user", result_text(result.content, request, failed=result.is_error, left=left))
 
 
-def _unfinished(messages: Sequence[ChatMessage]) -> bool:
+def _any_writes(tools: Sequence[ToolSpec]) -> bool:
+    """Return whether a tool that writes is on offer: then a model is steered to no call, since it might be that one."""
+    return any(tool.writes for tool in tools)
+
+
+def _unfinished(asked: CompletionRequest) -> bool:
     """
     Return whether the last call brought the request nearer to its end and did not reach it.
 
     Nobody who has declined a call is asked for another one.
     """
+    if _any_writes(asked.tools):
+        return False
+    messages = asked.messages
     request, steps = _question(messages), list[Step]()
     results = {m.tool_call_id: m for m in messages if m.role is Role.TOOL}
     for message in reversed(tuple(_since_question(messages))):

@@ -232,6 +232,15 @@ class TestTasks:
 
         assert ["price", "reply"] == allowed(task_of(request(asked, *refused)))
 
+    def test_nobody_is_held_to_a_call_that_may_write(self) -> None:
+        """With such a tool on offer the model may reply, and its first call stands."""
+        asked = ChatMessage.user("What does a pen cost in Bern and in A-17?")
+        tools = (PRICE, ToolSpec("order", "", {}, writes=True))
+        task = task_of(request(asked, *called("a", "2 EUR", city="Bern"), tools=tools))
+
+        assert ["price", "order", "reply"] == allowed(task)
+        assert () == task_of(request(asked, tools=tools)).named
+
     def test_a_first_call_should_be_about_what_is_named(self) -> None:
         """Only the first, and only where another tool could be called."""
         asked = ChatMessage.user("What is in order A-17?")

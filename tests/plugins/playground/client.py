@@ -70,8 +70,7 @@ class Exchange:
         return {"type": "http.disconnect"}
 
     async def send(self, message: dict[str, Any]) -> None:
-        """Take a piece of the answer, as soon as the client takes any."""
-        await self.takes.wait()
+        """Take the head of the answer, and a piece of it as soon as the client takes any."""
         if message["type"] == "http.response.start":
             self.reply.status = message["status"]
             pairs = [(name.decode(), value.decode()) for name, value in message["headers"]]
@@ -79,6 +78,7 @@ class Exchange:
             self.reply.headers = dict(pairs)
             self._news.put_nowait(b"")
             return
+        await self.takes.wait()
         body = message.get("body", b"")
         self.taken += len(body)
         self.reply.body += body
@@ -193,9 +193,13 @@ class Client:
         return await self.ask("POST", path, {} if body is None else body, **more)
 
     @asynccontextmanager
-    async def watching(self, method: str, path: str, body: Any = None) -> AsyncIterator[Exchange]:
-        """Read a feed meanwhile, and go in the end."""
+    async def watching(
+        self, method: str, path: str, body: Any = None, *, stalled: bool = False
+    ) -> AsyncIterator[Exchange]:
+        """Read a feed meanwhile, or nothing but its head yet, and go in the end."""
         exchange = self.begin(method, path, body)
+        if stalled:
+            exchange.stall()
         assert exchange.task is not None
         try:
             await exchange.started()

@@ -190,8 +190,7 @@ class TestStored:
                 run_id = (await client.post("/api/runs", body)).lines[0]["run_id"]
             async with opened("ok", store=store, caps=Caps(line_bytes=16_000)) as (client, _, _):
                 store.read.clear()
-                async with client.watching("GET", f"/api/runs/{run_id}/events") as feed:
-                    feed.stall()
+                async with client.watching("GET", f"/api/runs/{run_id}/events", stalled=True) as feed:
                     for _ in range(20):  # as often as something could be read meanwhile
                         await asyncio.to_thread(int)
                     assert len(store.read) <= 1

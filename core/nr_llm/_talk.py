@@ -20,6 +20,9 @@ _START = b"HTTP/"
 
 _BLANK = re.compile(rb"\r?\n\r?\n")
 _VERSIONS = frozenset({"1.0", "1.1"})
+_MARKED = frozenset(
+    {b"content-length", b"transfer-encoding"}
+)  # a reply with either has an end of its own (RFC 9112, 6.3)
 
 
 class Talk:
@@ -183,8 +186,7 @@ class Reading:
         Raises:
             RemoteProtocolError: Something is missing.
         """
-        given = {name.lower(): value.lower() for name, value in self.headers}
-        if b"content-length" in given or given.get(b"transfer-encoding", b"").endswith(b"chunked"):  # RFC 9112, 6.3
+        if not _MARKED.isdisjoint(name.lower() for name, _ in self.headers):
             raise RemoteProtocolError("the server disconnected before its reply was complete")
         self.whole, self._parser = True, None
 

@@ -12,7 +12,7 @@ import attrs
 import click
 from nr_llm.errors import ConfigurationError, PluginError, UnknownNameError
 
-from nr_llm_cli.options import DEFAULT_MODEL, plugin_option
+from nr_llm_cli.options import DEFAULT_MODEL, parted, plugin_option, with_options
 
 if TYPE_CHECKING:
     from nr_llm import PluginHost
@@ -105,9 +105,7 @@ def chosen_tools(names: Sequence[str]) -> list[str] | None:
 
 def conversation_options(command: Decorated) -> Decorated:
     """Add the options that `run` and `chat` share; they make an `Asked` together."""
-    for option in reversed(_OPTIONS):
-        command = option(command)
-    return command
+    return with_options(command, _OPTIONS)
 
 
 _OPTIONS: Final = (
@@ -241,6 +239,4 @@ def whole_answers(inner: Completer) -> Completer:
 
 def asked_of(options: Mapping[str, Any]) -> tuple[Asked, dict[str, Any]]:
     """Split a command's options into those of the conversation and the others."""
-    names = {field.name for field in attrs.fields(Asked)}
-    asked = Asked(**{name: value for name, value in options.items() if name in names})
-    return asked, {name: value for name, value in options.items() if name not in names}
+    return parted(Asked, options)

@@ -9,11 +9,11 @@ import attrs
 import click
 from click.core import ParameterSource
 
-from nr_llm_cli.options import LEVELS
-from nr_llm_cli.stored import continued, no_store, settle
+from nr_llm_cli.options import LEVELS, parted, with_options
+from nr_llm_cli.stored import continued, kept_of, no_store, settle
 
 if TYPE_CHECKING:
-    from nr_llm import ChatMessage
+    from nr_llm import ChatMessage, PluginHost
 
     from nr_llm_cli.asking import Asked
     from nr_llm_cli.stored import Kept
@@ -51,9 +51,7 @@ class Keeping:
 
 def keeping_options(command: Decorated) -> Decorated:
     """Add the options that make a `Keeping` together."""
-    for option in reversed(_OPTIONS):
-        command = option(command)
-    return command
+    return with_options(command, _OPTIONS)
 
 
 _OPTIONS: Final = (
@@ -81,14 +79,36 @@ def keeping_of(options: Mapping[str, Any], asked: Asked) -> tuple[Keeping, dict[
     Raises:
         UsageError: An instruction is given to a conversation that has begun.
     """
-    names = {field.name for field in attrs.fields(Keeping)}
-    keeping = Keeping(**{name: value for name, value in options.items() if name in names})
+    keeping, rest = parted(Keeping, options)
     if keeping.goes_on and asked.system is not None:
         raise click.UsageError("-s belongs to the first question of a conversation; leave it out when you go on.")
-    return keeping, {name: value for name, value in options.items() if name not in names}
+    return keeping, rest
 
 
-def prepare(context: click.Context, kept: Kept | None) -> None:
+def taken_up(
+    context: click.Context, host: PluginHost, keeping: Keeping, *, asked: Asked, keep: bool
+) -> tuple[tuple[ChatMessage, ...], dict[str, Any], bool]:
+    """
+    Return the conversation before, the settings of runs that go on with it, and whether runs are kept.
+
+    Args:
+        context: The command's.
+        host: Knows whether a store is installed.
+        keeping: What the command line says of the record.
+        asked: What it says of the conversation.
+        keep: Whether runs are to be kept.
+
+    Raises:
+        ConfigurationError: There is no such conversation; the text says why.
+    """
+    kept = kept_of(host) if keep or keeping.goes_on else None
+    if keep:
+        _prepare(context, kept)
+    before, settings = _gone_on_with(keeping, kept, asked) if keeping.goes_on else ((), {})
+    return before, settings, kept is not None and keep
+
+
+def _prepare(context: click.Context, kept: Kept | None) -> None:
     """Settle what was abandoned; say to whoever chose a level for the record that there will be none."""
     if kept is not None:
         settle(kept.history)
@@ -96,7 +116,7 @@ def prepare(context: click.Context, kept: Kept | None) -> None:
         click.echo("No store is installed: nothing of the run is kept, at whatever level.", err=True)
 
 
-def gone_on_with(keeping: Keeping, kept: Kept | None, asked: Asked) -> tuple[tuple[ChatMessage, ...], dict[str, Any]]:
+def _gone_on_with(keeping: Keeping, kept: Kept | None, asked: Asked) -> tuple[tuple[ChatMessage, ...], dict[str, Any]]:
     """
     Return the conversation that is gone on with, and the settings of runs that do: those of the run before.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 _META: Final = "nr_llm_cli.globals"
 _REDACTOR: Final = "nr_llm_cli.redactor"
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
+Parted = TypeVar("Parted", bound=attrs.AttrsInstance)
 
 
 DEFAULT_MODEL: Final = "local:"
@@ -145,11 +146,23 @@ plugin_option: Final = click.option(
 """Adds ``--plugin`` to a command, passed as ``files``."""
 
 
-def output_options(command: Decorated) -> Decorated:
-    """Add the options that say how a run is told: ``as_json``, ``ndjson``, ``quiet`` and ``verbose``."""
-    for option in reversed(_OUTPUT):
+def with_options(command: Decorated, options: Sequence[Callable[[Decorated], Decorated]]) -> Decorated:
+    """Add options to a command, which its help lists in this order."""
+    for option in reversed(options):
         command = option(command)
     return command
+
+
+def parted(kind: type[Parted], options: Mapping[str, Any]) -> tuple[Parted, dict[str, Any]]:
+    """Return those of a command's options that a class has fields for, as one of it, and the others."""
+    names = {field.name for field in attrs.fields(kind)}
+    taken = kind(**{name: value for name, value in options.items() if name in names})
+    return taken, {name: value for name, value in options.items() if name not in names}
+
+
+def output_options(command: Decorated) -> Decorated:
+    """Add the options that say how a run is told: ``as_json``, ``ndjson``, ``quiet`` and ``verbose``."""
+    return with_options(command, _OUTPUT)
 
 
 _OUTPUT: Final = (

@@ -11,9 +11,8 @@ import attrs
 import click
 
 from nr_llm_cli.asking import asked_of, conversation, conversation_options, left_out
-from nr_llm_cli.keeping import gone_on_with, keeping_of, keeping_options, prepare
+from nr_llm_cli.keeping import keeping_of, keeping_options, taken_up
 from nr_llm_cli.options import DEFAULT_MODEL, global_options, globals_of
-from nr_llm_cli.stored import kept_of
 
 if TYPE_CHECKING:
     from nr_llm import ChatMessage, Runtime
@@ -57,15 +56,10 @@ def chat(context: click.Context, /, **options: Any) -> int:
     keep = not keeping.no_store
     with conversation(context, asked, keep=keep, goes_on=keeping.goes_on, live=[relay]) as (host, runtime):
         console.say_all(left_out(host))
-        kept = kept_of(host) if keep or keeping.goes_on else None
-        if keep:
-            prepare(context, kept)
-        before: Sequence[ChatMessage] = ()
-        if keeping.goes_on:
-            before, as_before = gone_on_with(keeping, kept, asked)
-            settings |= as_before
+        before, as_before, stored = taken_up(context, host, keeping, asked=asked, keep=keep)
+        settings |= as_before
         runtime.describe(settings["model"], configuration=settings["configuration"])  # says at once if there is none
-        stored, mode = kept is not None and keep, keeping.approve or asks()
+        mode = keeping.approve or asks()
         with Runtime(host, model=host.default_model or DEFAULT_MODEL) as unkept:
             Conversation(
                 runtime=runtime,

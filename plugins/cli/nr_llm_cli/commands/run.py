@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from nr_llm_cli.asking import asked_of, conversation, conversation_options, left_out
-from nr_llm_cli.keeping import gone_on_with, keeping_of, keeping_options, prepare
+from nr_llm_cli.keeping import keeping_of, keeping_options, taken_up
 from nr_llm_cli.options import global_options, globals_of, output_options, redactor_of
-from nr_llm_cli.stored import kept_of
 from nr_llm_cli.turn import Reporter, perform
 
 if TYPE_CHECKING:
@@ -66,14 +65,10 @@ def run(context: click.Context, /, prompt: str, **options: Any) -> int:
     reporter, relay = reporter_of(context, console, stream=not asked.whole, **told), Relay()
     with conversation(context, asked, keep=keep, goes_on=keeping.goes_on, live=[relay]) as (host, runtime):
         console.say_all(left_out(host))
-        kept = kept_of(host) if keep or keeping.goes_on else None
-        if keep:
-            prepare(context, kept)
-        spoken: Prompt = question
-        if keeping.goes_on:
-            before, as_before = gone_on_with(keeping, kept, asked)
-            spoken, settings = [*before, ChatMessage.user(question)], settings | as_before
-        stored, mode = kept is not None and keep, keeping.approve or asks(**told)
+        before, as_before, stored = taken_up(context, host, keeping, asked=asked, keep=keep)
+        spoken: Prompt = [*before, ChatMessage.user(question)] if keeping.goes_on else question
+        settings |= as_before
+        mode = keeping.approve or asks(**told)
         turn = perform(
             runtime,
             spoken,
